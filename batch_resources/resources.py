@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Define the two resource vectors of the ledger, in the units of their owners.
+
+`BatchResources` counts as Koordinator does (milli-cores and bytes), `YarnResources` as YARN does (whole vcores
+and MiB; YARN writes "MB" and means MiB). Converting between them is the business of `batch_resources.units`
+alone. All numbers are integers: a float never enters the ledger.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchResources:
+    """Hold an amount of `kubernetes.io/batch-cpu` (milli-cores) and `kubernetes.io/batch-memory` (bytes)."""
+
+    cpu_milli: int
+    memory_bytes: int
+
+    def __add__(self, other: BatchResources) -> BatchResources:
+        return BatchResources(
+            cpu_milli=self.cpu_milli + other.cpu_milli, memory_bytes=self.memory_bytes + other.memory_bytes
+        )
+
+    def __sub__(self, other: BatchResources) -> BatchResources:
+        """Subtract per resource; the result may be negative, see `floored`."""
+        return BatchResources(
+            cpu_milli=self.cpu_milli - other.cpu_milli, memory_bytes=self.memory_bytes - other.memory_bytes
+        )
+
+    def floored(self) -> BatchResources:
+        """Raise each negative component to zero."""
+        return self.at_least(ZERO_BATCH)
+
+    def at_least(self, other: BatchResources) -> BatchResources:
+        """Take the larger value per resource."""
+        return BatchResources(
+            cpu_milli=max(self.cpu_milli, other.cpu_milli),
+            memory_bytes=max(self.memory_bytes, other.memory_bytes),
+        )
+
+    def at_most(self, other: BatchResources) -> BatchResources:
+        """Take the smaller value per resource."""
+        return BatchResources(
+            cpu_milli=min(self.cpu_milli, other.cpu_milli),
+            memory_bytes=min(self.memory_bytes, other.memory_bytes),
+        )
+
+    def fits_in(self, other: BatchResources) -> bool:
+        """Tell whether no component is larger than in `other`."""
+        return self.cpu_milli <= other.cpu_milli and self.memory_bytes <= other.memory_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class YarnResources:
+    """Hold an amount as the ResourceManager counts it: memory in MiB and whole vcores."""
+
+    memory_mib: int
+    vcores: int
+
+    def __add__(self, other: YarnResources) -> YarnResources:
+        return YarnResources(memory_mib=self.memory_mib + other.memory_mib, vcores=self.vcores + other.vcores)
+
+    def at_least(self, other: YarnResources) -> YarnResources:
+        """Take the larger value per resource."""
+        return YarnResources(
+            memory_mib=max(self.memory_mib, other.memory_mib), vcores=max(self.vcores, other.vcores)
+        )
+
+    def at_most(self, other: YarnResources) -> YarnResources:
+        """Take the smaller value per resource."""
+        return YarnResources(
+            memory_mib=min(self.memory_mib, other.memory_mib), vcores=min(self.vcores, other.vcores)
+        )
+
+    def fits_in(self, other: YarnResources) -> bool:
+        """Tell whether no component is larger than in `other`."""
+        return self.memory_mib <= other.memory_mib and self.vcores <= other.vcores
+
+
+ZERO_BATCH = BatchResources(cpu_milli=0, memory_bytes=0)
+ZERO_YARN = YarnResources(memory_mib=0, vcores=0)

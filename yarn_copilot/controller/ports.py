@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Name what the controller needs from outside, by shape.
+
+Adapters (`yarn_copilot.kube`, `yarn_copilot.hadoop`) satisfy these without importing them; `yarn_copilot.cli`
+joins both. Everything here is asynchronous I/O with a deadline inside the adapter, or a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from yarn_copilot.hadoop.model import ClusterMetrics, NodeReport, NodeResourceUpdate, QueueInfo
+from yarn_copilot.kube.model import Node
+
+
+class Clock(Protocol):
+    """Give the two clocks; tests inject their own."""
+
+    def monotonic(self) -> float:
+        """Give seconds that never run backwards."""
+
+    def wall(self) -> float:
+        """Give seconds since 1970-01-01 UTC; used only for texts and for the first sight of a NodeMetric."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Suspend the caller."""
+
+
+class ResourceManager(Protocol):
+    """Be one YARN cluster's ResourceManager, wherever its active instance is.
+
+    Every method raises a `HadoopRPCError` (see `yarn_copilot.hadoop.errors`) and ends within the call deadline.
+    """
+
+    async def get_cluster_nodes(self) -> Sequence[NodeReport]:
+        """List the nodes in all states."""
+
+    async def get_cluster_metrics(self) -> ClusterMetrics:
+        """Count the nodes by state."""
+
+    async def get_queue_info(self, queue: str) -> QueueInfo:
+        """Read a queue with all its children; `root` gives all."""
+
+    async def update_node_resource(self, updates: Sequence[NodeResourceUpdate]) -> None:
+        """Send one batch.
+
+        Raises:
+            UnrecognizedNodeError: one node is not in the RM's active map; nothing was applied; `node_id` names it.
+        """
+
+    async def aclose(self) -> None:
+        """Close connections."""
+
+
+class NodeAnnotationWriter(Protocol):
+    """Change annotations of a Node under a precondition, in one JSON patch."""
+
+    async def patch_node_annotations(
+        self, node_name: str, *, expected: Mapping[str, str | None], changed: Mapping[str, str | None]
+    ) -> Node:
+        """Write `changed` (None removes) if each annotation of `expected` still has that text (None: is absent).
+
+        Returns:
+            The Node as the API server stored it.
+
+        Raises:
+            PreconditionFailedError: an expected text differs; nothing was written.
+            KubeAPIError: the call was refused or lost; see its `retryable`.
+        """
+
+
+class NodeReader(Protocol):
+    """Read one Node from the API server's storage, not from a cache."""
+
+    async def get_node(self, node_name: str) -> Node:
+        """Read the Node as stored now."""
+
+
+class EventSink(Protocol):
+    """Tell people what changed by Kubernetes Events; never blocks, never raises, folds repetitions."""
+
+    def node_event(self, node_name: str, *, type: str, reason: str, message: str) -> None:
+        """Record an Event on a Node; type is Normal or Warning, reason a constant of `observability.reasons`."""
+
+    def controller_event(self, *, type: str, reason: str, message: str) -> None:
+        """Record an Event on the controller's own pod (or its Lease where the pod is unknown)."""
+
+
+class Leadership(Protocol):
+    """Know whether this process may write."""
+
+    @property
+    def is_leader(self) -> bool:
+        """Tell whether the lease is ours by the monotonic clock, now."""
+
+    @property
+    def term(self) -> int:
+        """Count terms: changes every time this process becomes leader; 0 before the first."""
+
+    def check(self) -> None:
+        """Raise `NotLeaderError` unless the lease is ours for at least one more call deadline."""

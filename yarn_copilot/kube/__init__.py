@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Speak to the Kubernetes API server; knows nothing of YARN."""
