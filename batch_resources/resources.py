@@ -64,15 +64,11 @@ class YarnResources:
 
     def at_least(self, other: YarnResources) -> YarnResources:
         """Take the larger value per resource."""
-        return YarnResources(
-            memory_mib=max(self.memory_mib, other.memory_mib), vcores=max(self.vcores, other.vcores)
-        )
+        return YarnResources(memory_mib=max(self.memory_mib, other.memory_mib), vcores=max(self.vcores, other.vcores))
 
     def at_most(self, other: YarnResources) -> YarnResources:
         """Take the smaller value per resource."""
-        return YarnResources(
-            memory_mib=min(self.memory_mib, other.memory_mib), vcores=min(self.vcores, other.vcores)
-        )
+        return YarnResources(memory_mib=min(self.memory_mib, other.memory_mib), vcores=min(self.vcores, other.vcores))
 
     def fits_in(self, other: YarnResources) -> bool:
         """Tell whether no component is larger than in `other`."""

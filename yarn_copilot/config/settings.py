@@ -88,9 +88,7 @@ class HadoopSettings(Section):
         le=60,
         description="Deadline of one RPC, seconds. Must be below leader_election.renew_deadline_seconds, so that a deposed leader has no call in flight.",
     )
-    connect_timeout_seconds: Seconds = Field(
-        2.0, gt=0, le=60, description="Deadline of a TCP connect, seconds."
-    )
+    connect_timeout_seconds: Seconds = Field(2.0, gt=0, le=60, description="Deadline of a TCP connect, seconds.")
     max_response_bytes: int = Field(
         134_217_728,
         ge=1_048_576,
@@ -278,12 +276,8 @@ class CapacitySettings(Section):
 class LeaderElectionSettings(Section):
     """Let one of several replicas write."""
 
-    enabled: bool = Field(
-        True, description="False only where exactly one process runs, for example in a test."
-    )
-    lease_name: str = Field(
-        "yarn-copilot", min_length=1, description="Name of the coordination.k8s.io Lease."
-    )
+    enabled: bool = Field(True, description="False only where exactly one process runs, for example in a test.")
+    lease_name: str = Field("yarn-copilot", min_length=1, description="Name of the coordination.k8s.io Lease.")
     namespace: str | None = Field(
         None,
         description="Namespace of the Lease and of Events; unset: the pod's own, else koordinator-system.",
