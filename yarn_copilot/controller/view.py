@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Describe what the controller knows, as JSON-able structs for the HTTP API, the page and the command line.
+
+A view is a copy made when somebody asks: it holds no reference into the loops' state. Units are in the names:
+milli-cores and bytes on the Kubernetes side, vcores and MiB on the YARN side, ages in seconds by the monotonic
+clock. None means unknown, never zero.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class BatchView(msgspec.Struct, kw_only=True, frozen=True):
+    """Give an amount in Koordinator's units."""
+
+    cpu_milli: int
+    memory_bytes: int
+
+
+class YarnView(msgspec.Struct, kw_only=True, frozen=True):
+    """Give an amount in YARN's units."""
+
+    memory_mib: int
+    vcores: int
+
+
+class ReasonView(msgspec.Struct, kw_only=True, frozen=True):
+    """Say why a node is not treated as usual: a constant of `observability.reasons` and a sentence."""
+
+    reason: str
+    message: str
+    since_seconds: float
+
+
+class OriginView(msgspec.Struct, kw_only=True, frozen=True):
+    """Say what the origin annotation tells: known, absent, degraded, malformed or stale.
+
+    `age_seconds` is the time since the NodeMetric's update time last changed; None where it cannot be read.
+    """
+
+    state: str
+    cpu_milli: int | None = None
+    memory_bytes: int | None = None
+    age_seconds: float | None = None
+    detail: str = ""
+
+
+class NodeManagerView(msgspec.Struct, kw_only=True, frozen=True):
+    """Say what one cluster's ResourceManager knows about the NodeManager of a node.
+
+    `node_id` is `host:port`. `used_settled` is False while the last reading of use may be momentary; `pending_send`
+    is what was sent and is not confirmed yet.
+    """
+
+    cluster: str
+    node_id: str
+    state: str
+    capacity: YarnView | None = None
+    used: YarnView | None = None
+    target: YarnView | None = None
+    used_settled: bool = True
+    read_age_seconds: float | None = None
+    pending_send: YarnView | None = None
+
+
+class NodeView(msgspec.Struct, kw_only=True, frozen=True):
+    """Give the whole pipeline of one Kubernetes node.
+
+    `claimed` is our entry as the Node carries it, `claim_wanted` what it should say; `window_minimum` the smallest
+    origin of the growth window; `target`, `capacity` and `used` the sums over this node's NodeManagers in
+    Koordinator's units.
+    """
+
+    node: str
+    managed: bool
+    reasons: list[ReasonView] = msgspec.field(default_factory=list)
+    origin: OriginView
+    allocatable: BatchView | None = None
+    reserve: BatchView | None = None
+    others: BatchView | None = None
+    kubernetes_requested: BatchView | None = None
+    window_minimum: BatchView | None = None
+    target: BatchView | None = None
+    capacity: BatchView | None = None
+    used: BatchView | None = None
+    claimed: BatchView | None = None
+    claim_wanted: BatchView | None = None
+    node_managers: list[NodeManagerView] = msgspec.field(default_factory=list)
+    updated_age_seconds: float | None = None
+
+
+class ClusterView(msgspec.Struct, kw_only=True, frozen=True):
+    """Say how one YARN cluster answers. `nodes_by_state` counts the RM's nodes (RUNNING, LOST, ...)."""
+
+    id: str
+    addresses: list[str] = msgspec.field(default_factory=list)
+    reachable: bool
+    age_seconds: float | None = None
+    error: str = ""
+    nodes_by_state: dict[str, int] = msgspec.field(default_factory=dict)
+    pending_updates: int = 0
+
+
+class QueueView(msgspec.Struct, kw_only=True, frozen=True):
+    """Give one queue. Capacities are fractions of the parent (0..1); `path` is dotted from `root`."""
+
+    cluster: str
+    path: str
+    state: str
+    capacity_fraction: float | None = None
+    maximum_capacity_fraction: float | None = None
+    used_fraction: float | None = None
+    allocated: YarnView | None = None
+    pending: YarnView | None = None
+    containers_allocated: int | None = None
+    containers_pending: int | None = None
+    applications_running: int | None = None
+    applications_pending: int | None = None
+    age_seconds: float | None = None
+
+
+class ConfigView(msgspec.Struct, kw_only=True, frozen=True):
+    """Say which configuration is in force. `ok` is False while the file on disk is refused, `error` says why."""
+
+    path: str = ""
+    hash: str = ""
+    ok: bool = True
+    error: str = ""
+    needs_restart: list[str] = msgspec.field(default_factory=list)
+
+
+class ControllerView(msgspec.Struct, kw_only=True, frozen=True):
+    """Say how this replica is. `ready_missing` holds one sentence for each thing the first complete view lacks.
+
+    `stuck` holds one sentence for each loop that has not finished a cycle within its limit; it makes /healthz fail.
+    `leader_identity` is who holds the lease as far as this replica has seen.
+    """
+
+    identity: str
+    leader: bool
+    term: int
+    leader_identity: str = ""
+    ready: bool
+    ready_missing: list[str] = msgspec.field(default_factory=list)
+    stuck: list[str] = msgspec.field(default_factory=list)
+    kubernetes_age_seconds: float | None = None
+    started_seconds: float = 0.0
+    version: str = ""
+    mode: str = ""
+    config: ConfigView = msgspec.field(default_factory=ConfigView)
