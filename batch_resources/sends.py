@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remember the capacity updates that may still change a node.
+
+An update that was sent can land late, twice or never, and the answer of the ResourceManager says only that it was
+queued. So a send stays *outstanding* until it was answered **and** read back, or until its message lifetime is over.
+Reading another, newer value proves nothing about an older send. Values are tuples of frozen `Send`; every function
+returns a new tuple. Times are monotonic seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from batch_resources.resources import YarnResources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Send:
+    """Hold one update: what was asked for, when the call began, and when it was answered (None: not, or unknown)."""
+
+    resources: YarnResources
+    sent_at: float
+    answered_at: float | None = None
+
+
+Sends = tuple[Send, ...]
+
+
+def record_send(sends: Sends, resources: YarnResources, *, now: float) -> Sends:
+    """Add an update whose call begins now."""
+    return (*sends, Send(resources=resources, sent_at=now))
+
+
+def mark_answered(sends: Sends, *, sent_at: float, now: float) -> Sends:
+    """Note that the call that began at `sent_at` was answered with success."""
+    return tuple(replace(send, answered_at=now) if send.sent_at == sent_at else send for send in sends)
+
+
+def mark_refused(sends: Sends, *, sent_at: float) -> Sends:
+    """Drop the call that began at `sent_at`: the server said that it applied nothing."""
+    return tuple(send for send in sends if send.sent_at != sent_at)
+
+
+def confirm(sends: Sends, read: YarnResources, *, read_began_at: float) -> Sends:
+    """Drop the answered sends that a later read shows as the node's value.
+
+    Args:
+        sends: what is outstanding.
+        read: the node's total as the ResourceManager gave it.
+        read_began_at: when that read was started; an answer that came after it proves nothing.
+    """
+    if not sends:
+        return sends
+    return tuple(
+        send
+        for send in sends
+        if not (send.resources == read and send.answered_at is not None and send.answered_at <= read_began_at)
+    )
+
+
+def expire(sends: Sends, *, now: float, lifetime_seconds: float) -> Sends:
+    """Drop the sends whose message cannot be alive any more."""
+    if not sends:
+        return sends
+    return tuple(send for send in sends if now - send.sent_at < lifetime_seconds)
+
+
+def highest_possible(read: YarnResources | None, sends: Sends) -> YarnResources | None:
+    """Give the largest capacity, per resource, that the node has or may still get; None when nothing is known."""
+    highest = read
+    for send in sends:
+        highest = send.resources if highest is None else highest.at_least(send.resources)
+    return highest
