@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Model the configuration file: one class per concern, strict types, each field documented with unit and reason.
 
-The file is YAML, normally a ConfigMap. Unknown keys are refused. Classes named `Reloadable...` or marked
-`reloadable` in `json_schema_extra` take effect without a restart; the others are reported as "needs restart".
+The file is YAML, normally a ConfigMap. Unknown keys are refused. Fields marked `reloadable` in `json_schema_extra`
+take effect without a restart; the others are reported as "needs restart".
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 RELOADABLE: Final[dict[str, Any]] = {"reloadable": True}
 
-Seconds = Annotated[float, Field(strict=False, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(allow_inf_nan=False)]
+"""Hold a number of seconds; strict, but a whole number is accepted. The unit is in the name of every such field."""
+
+FilePath = Annotated[Path, Field(strict=False)]
+"""Hold a path, written as text."""
 
 
 class Section(BaseModel):
@@ -40,7 +44,7 @@ class CpuUnit(StrEnum):
 class KubernetesSettings(Section):
     """Say how to reach the API server and how to keep its watches alive."""
 
-    kubeconfig: Path | None = Field(
+    kubeconfig: FilePath | None = Field(
         None,
         description="Path of a kubeconfig; unset: in-cluster credentials, then $KUBECONFIG, then ~/.kube/config.",
     )
@@ -72,7 +76,7 @@ class KubernetesSettings(Section):
 class HadoopSettings(Section):
     """Say how to reach the ResourceManagers."""
 
-    conf_dir: Path = Field(
+    conf_dir: FilePath = Field(
         Path("/etc/hadoop/conf"),
         description="Hadoop configuration directory with yarn-site.xml, or <cluster>.yarn-site.xml for each of several clusters, and core-site.xml.",
     )
@@ -215,6 +219,7 @@ class CapacitySettings(Section):
 
     mode: SharingMode = Field(
         SharingMode.SHARED,
+        strict=False,
         description="How the free part is shared. shared: Koordinator's documented rule, free capacity is offered to both schedulers.",
         json_schema_extra=RELOADABLE,
     )
@@ -223,6 +228,7 @@ class CapacitySettings(Section):
     )
     cpu_unit: CpuUnit = Field(
         CpuUnit.NORMALIZED,
+        strict=False,
         description="normalized: batch-cpu as published. physical: divided by the node's cpu-normalization-ratio before vcores are counted.",
     )
     growth_window_seconds: Seconds = Field(

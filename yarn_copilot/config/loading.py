@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Load settings: defaults, then the file, then environment variables, checked as a whole.
+
+Every mistake of a file is reported at once, one line for each: `FILE:LINE: KEY: what is wrong; what is allowed`.
+The environment is passed in by the entry points; nothing here reads it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from yarn_copilot.config.document import Document, parse_scalar, read_document
+from yarn_copilot.config.fields import section_models, setting_fields
+from yarn_copilot.config.messages import describe_errors, unknown_key
+from yarn_copilot.config.rules import Problem, broken_rules
+from yarn_copilot.config.settings import Settings
+from yarn_copilot.errors import ConfigError
+
+ENVIRONMENT_PREFIX: Final = "YARN_COPILOT_"
+_MAX_PROBLEMS: Final = 20
+
+
+def load_settings(path: Path, environ: Mapping[str, str] | None = None) -> Settings:
+    """Load and check a settings file.
+
+    Args:
+        path: the YAML file.
+        environ: variables named `YARN_COPILOT_<SECTION>__<KEY>` override the file; others are ignored.
+
+    Raises:
+        ConfigError: the file cannot be read or is wrong; the message has one line for each problem.
+    """
+    return parse_settings(read_file(path), str(path), environ)
+
+
+def read_file(path: Path) -> bytes:
+    """Read a settings file's bytes.
+
+    Raises:
+        ConfigError: it is missing, a directory, or may not be read.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise ConfigError(f"{path}: does not exist; name the file with --config") from error
+    except IsADirectoryError as error:
+        raise ConfigError(f"{path}: is a directory; name the YAML file in it") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def parse_settings(raw: bytes, source: str, environ: Mapping[str, str] | None = None) -> Settings:
+    """Parse and check the bytes of a settings file; like `load_settings` without the reading."""
+    document = read_document(raw, source)
+    content, variables = _with_environment(document, environ or {})
+    places = _Places(source, document.lines, variables)
+    try:
+        settings = Settings.model_validate(content)
+    except ValidationError as error:
+        raise ConfigError(places.message(describe_errors(error.errors()))) from error
+    problems = broken_rules(settings)
+    if problems:
+        raise ConfigError(places.message(problems))
+    return settings
+
+
+def settings_hash(settings: Settings) -> str:
+    """Give a short name for the content of settings: 16 hexadecimal digits, equal for equal settings."""
+    text = json.dumps(settings.model_dump(mode="json"), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def environment_name(path: str) -> str:
+    """Name the variable that overrides the key at a dotted path."""
+    return ENVIRONMENT_PREFIX + path.upper().replace(".", "__")
+
+
+class _Places:
+    """Know where each key was written."""
+
+    def __init__(self, source: str, lines: Mapping[str, int], variables: Mapping[str, str]) -> None:
+        self._source = source
+        self._lines = lines
+        self._variables = variables
+
+    def message(self, problems: Sequence[Problem]) -> str:
+        shown = [f"{self._place(problem.path)}: {problem.path}: {problem.message}" for problem in problems]
+        if len(shown) > _MAX_PROBLEMS:
+            shown = [*shown[:_MAX_PROBLEMS], f"{self._source}: and {len(shown) - _MAX_PROBLEMS} more problems"]
+        return "\n".join(shown)
+
+    def _place(self, path: str) -> str:
+        if path in self._variables:
+            return self._variables[path]
+        while path and path not in self._lines:
+            path = path.rpartition(".")[0]
+        return f"{self._source}:{self._lines[path]}" if path else self._source
+
+
+def _with_environment(document: Document, environ: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Lay variables over the file's content.
+
+    Only names with a double underscore are ours: Kubernetes itself sets YARN_COPILOT_PORT and the like in the pods
+    of a namespace with a Service named yarn-copilot.
+    """
+    content, variables = document.content, {}
+    for name in sorted(environ):
+        if not name.startswith(ENVIRONMENT_PREFIX) or "__" not in name:
+            continue
+        path = name.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
+        field = setting_fields().get(path)
+        if field is None:
+            raise ConfigError(_unknown_variable(name, path))
+        value = environ[name] if field.kind in {"text", "choice"} else parse_scalar(environ[name])
+        _put(content, path, None if value == "" and field.optional else value)
+        variables[path] = name
+    return content, variables
+
+
+def _unknown_variable(name: str, path: str) -> str:
+    section = path.rpartition(".")[0]
+    if section in section_models() and path not in section_models():
+        return f"{name}: {path}: {unknown_key(path).message}"
+    sections = ", ".join(sorted(key.upper() for key in section_models() if key and "." not in key))
+    return f"{name}: names no key; variables are {ENVIRONMENT_PREFIX}<SECTION>__<KEY> with the sections {sections}"
+
+
+def _put(content: dict[str, Any], path: str, value: object) -> None:
+    *sections, key = path.split(".")
+    for section in sections:
+        inner = content.setdefault(section, {})
+        if not isinstance(inner, dict):
+            return  # the file is wrong here; validation says so
+        content = inner
+    content[key] = value

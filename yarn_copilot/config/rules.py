@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hold the rules that join several fields, in one place.
+
+A rule returns what is wrong with which key and why it matters, in words; None where it holds. The deadlines' order
+is what fencing rests on: a deposed leader must have no call in flight when the next one starts to write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from yarn_copilot.config.selectors import SelectorError, parse_selector
+from yarn_copilot.config.settings import Settings
+
+_DNS_NAME: Final = re.compile(r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")
+_DNS_LABEL: Final = re.compile(r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
+
+
+class Problem(NamedTuple):
+    """Name the key that should be changed and say what is wrong."""
+
+    path: str
+    message: str
+
+
+def broken_rules(settings: Settings) -> list[Problem]:
+    """List every rule that does not hold, in the order of the file's sections."""
+    return [problem for rule in _RULES for problem in rule(settings)]
+
+
+def _deadlines(settings: Settings) -> Iterator[Problem]:
+    election = settings.leader_election
+    renew = election.renew_deadline_seconds
+    for path, value in (
+        ("kubernetes.request_timeout_seconds", settings.kubernetes.request_timeout_seconds),
+        ("hadoop.call_timeout_seconds", settings.hadoop.call_timeout_seconds),
+    ):
+        if value >= renew:
+            yield Problem(
+                path,
+                f"is {value:g} but must be below leader_election.renew_deadline_seconds ({renew:g}), so that a replica "
+                "that loses the lease has no call in flight any more",
+            )
+    if settings.hadoop.connect_timeout_seconds > settings.hadoop.call_timeout_seconds:
+        yield Problem(
+            "hadoop.connect_timeout_seconds",
+            f"is {settings.hadoop.connect_timeout_seconds:g} but must be at most hadoop.call_timeout_seconds "
+            f"({settings.hadoop.call_timeout_seconds:g}), because connecting is part of a call",
+        )
+
+
+def _election(settings: Settings) -> Iterator[Problem]:
+    election = settings.leader_election
+    if election.retry_period_seconds >= election.renew_deadline_seconds:
+        yield Problem(
+            "leader_election.retry_period_seconds",
+            f"is {election.retry_period_seconds:g} but must be below renew_deadline_seconds "
+            f"({election.renew_deadline_seconds:g}), so that a failed renewal is tried again in time",
+        )
+    if election.renew_deadline_seconds >= election.lease_duration_seconds:
+        yield Problem(
+            "leader_election.renew_deadline_seconds",
+            f"is {election.renew_deadline_seconds:g} but must be below lease_duration_seconds "
+            f"({election.lease_duration_seconds}), so that a leader stops before a standby takes over",
+        )
+
+
+def _yarn(settings: Settings) -> Iterator[Problem]:
+    yarn, call = settings.yarn, settings.hadoop.call_timeout_seconds
+    if yarn.message_lifetime_seconds < call:
+        yield Problem(
+            "yarn.message_lifetime_seconds",
+            f"is {yarn.message_lifetime_seconds:g} but must be at least hadoop.call_timeout_seconds ({call:g}), "
+            "because an update may still arrive while its call is open",
+        )
+    if yarn.confirm_interval_seconds > yarn.poll_interval_seconds:
+        yield Problem(
+            "yarn.confirm_interval_seconds",
+            f"is {yarn.confirm_interval_seconds:g} but must be at most poll_interval_seconds "
+            f"({yarn.poll_interval_seconds:g}): confirming is the faster of the two",
+        )
+
+
+def _selectors(settings: Settings) -> Iterator[Problem]:
+    managers = settings.node_managers
+    for name, text in (("pod_selector", managers.pod_selector), ("host_node_selector", managers.host_node_selector)):
+        if text is None:
+            continue
+        try:
+            parse_selector(text)
+        except SelectorError as error:
+            yield Problem(f"node_managers.{name}", str(error))
+
+
+def _weights(settings: Settings) -> Iterator[Problem]:
+    for cluster, weight in settings.node_managers.cluster_weights.items():
+        if not 1 <= weight <= 1_000_000:
+            yield Problem(
+                f"node_managers.cluster_weights.{cluster}",
+                f"is {weight} but must be a whole number from 1 to 1000000; to leave a cluster out, remove its "
+                "yarn-site.xml",
+            )
+
+
+def _names(settings: Settings) -> Iterator[Problem]:
+    election = settings.leader_election
+    if not _DNS_NAME.match(election.lease_name):
+        yield Problem(
+            "leader_election.lease_name",
+            f"is {election.lease_name[:64]!r} but must be a Kubernetes name: lower-case letters, digits, '-' and '.'",
+        )
+    if election.namespace is not None and not _DNS_LABEL.match(election.namespace):
+        yield Problem(
+            "leader_election.namespace",
+            f"is {election.namespace[:64]!r} but must be a namespace: at most 63 lower-case letters, digits and '-'",
+        )
+
+
+_RULES: Final[tuple[Callable[[Settings], Iterator[Problem]], ...]] = (
+    _deadlines,
+    _yarn,
+    _selectors,
+    _weights,
+    _election,
+    _names,
+)
