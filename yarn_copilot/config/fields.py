@@ -56,7 +56,7 @@ class SettingField:
         else:
             text = _KIND_WORDS[self.kind] + (f" of {self.unit}" if self.unit else "")
             text += f", {self.limits}" if self.limits else ""
-        if isinstance(self.default, int | float) and not isinstance(self.default, bool):
+        if self.kind in {"number", "integer"} and self.default:
             text += f", for example {render_value(self.default)}"
         return text + (", or null" if self.optional else "")
 

@@ -90,7 +90,8 @@ class _Places:
         self._variables = variables
 
     def message(self, problems: Sequence[Problem]) -> str:
-        shown = [f"{self._place(problem.path)}: {problem.path}: {problem.message}" for problem in problems]
+        ordered = sorted(problems, key=lambda problem: self._line(problem.path))
+        shown = [f"{self._place(problem.path)}: {problem.path}: {problem.message}" for problem in ordered]
         if len(shown) > _MAX_PROBLEMS:
             shown = [*shown[:_MAX_PROBLEMS], f"{self._source}: and {len(shown) - _MAX_PROBLEMS} more problems"]
         return "\n".join(shown)
@@ -98,9 +99,14 @@ class _Places:
     def _place(self, path: str) -> str:
         if path in self._variables:
             return self._variables[path]
+        line = self._line(path)
+        return f"{self._source}:{line}" if line else self._source
+
+    def _line(self, path: str) -> int:
+        """Find the line of a key or of the nearest section around it; 0 where the file has none."""
         while path and path not in self._lines:
             path = path.rpartition(".")[0]
-        return f"{self._source}:{self._lines[path]}" if path else self._source
+        return self._lines[path] if path else 0
 
 
 def _with_environment(document: Document, environ: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -109,7 +115,7 @@ def _with_environment(document: Document, environ: Mapping[str, str]) -> tuple[d
     Only names with a double underscore are ours: Kubernetes itself sets YARN_COPILOT_PORT and the like in the pods
     of a namespace with a Service named yarn-copilot.
     """
-    content, variables = document.content, {}
+    content, variables = _without_empty_sections(document.content, ""), {}
     for name in sorted(environ):
         if not name.startswith(ENVIRONMENT_PREFIX) or "__" not in name:
             continue
@@ -121,6 +127,18 @@ def _with_environment(document: Document, environ: Mapping[str, str]) -> tuple[d
         _put(content, path, None if value == "" and field.optional else value)
         variables[path] = name
     return content, variables
+
+
+def _without_empty_sections(content: dict[str, Any], section: str) -> dict[str, Any]:
+    """Take away sections that hold nothing, as when every key of one is commented out."""
+    result: dict[str, Any] = {}
+    for key, value in content.items():
+        path = f"{section}.{key}" if section else key
+        if path not in section_models():
+            result[key] = value
+        elif value is not None:
+            result[key] = _without_empty_sections(value, path) if isinstance(value, dict) else value
+    return result
 
 
 def _unknown_variable(name: str, path: str) -> str:

@@ -9,7 +9,7 @@ All methods are cheap, never raise and belong to the event loop's thread.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
 
@@ -210,6 +210,11 @@ class Metrics:
         """Name the program's version."""
         self._build.info({"version": version})
 
+    def chunks(self) -> Iterator[bytes]:
+        """Render everything in the text format 0.0.4, piece by piece, the rows per node included."""
+        yield generate_latest(self.registry)
+        yield from render_table(self._table_source())
+
     def render(self) -> bytes:
-        """Render everything in the text format 0.0.4, the rows per node included."""
-        return generate_latest(self.registry) + b"".join(render_table(self._table_source()))
+        """Render everything at once."""
+        return b"".join(self.chunks())
