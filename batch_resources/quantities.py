@@ -24,7 +24,6 @@ MAX_EXPONENT: Final = 99
 """Largest power of ten accepted after `e` or `E`, so that a short text cannot ask for a giant number."""
 
 INT64_MAX: Final = 2**63 - 1
-INT64_MIN: Final = -(2**63)
 
 _SHOWN_LENGTH: Final = 64
 _FAST_DIGITS: Final = 18
@@ -133,7 +132,7 @@ def shown(value: object) -> str:
     """Quote a value for a message, cut to 64 characters."""
     if isinstance(value, str):
         return repr(str(value[:_SHOWN_LENGTH])) + ("..." if len(value) > _SHOWN_LENGTH else "")
-    if isinstance(value, int) and not INT64_MIN <= value <= INT64_MAX:
+    if isinstance(value, int) and abs(value) > INT64_MAX:
         return "an integer beyond 64 bits"
     return repr(value)[:_SHOWN_LENGTH]
 
@@ -159,7 +158,7 @@ def _parse_text(text: str) -> int | Fraction:
 
 def _format(number: int, *, base: int, names: tuple[str, ...]) -> str:
     """Divide by `base` while that leaves no remainder, and add the name of the power."""
-    if not INT64_MIN <= number <= INT64_MAX:
+    if abs(number) > INT64_MAX:
         raise QuantityError(f"quantity {shown(number)} cannot be written, the limit is 64 bits")
     power = 0
     while number and number % base == 0:
