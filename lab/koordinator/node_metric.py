@@ -28,8 +28,8 @@ KIND = "NodeMetric"
 def status(load: NodeLoad, update_time: datetime) -> dict[str, Any]:
     """Write the status of a report."""
     total = load.system_used
-    for report in (*load.pods, *load.host_applications):
-        total += report.used
+    for used in (*(pod.used for pod in load.pods), *(application.used for application in load.host_applications)):
+        total += used
     return {
         "updateTime": update_time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "nodeMetric": {"nodeUsage": _usage(total), "systemUsage": _usage(load.system_used)},

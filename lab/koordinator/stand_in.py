@@ -82,7 +82,7 @@ class StandIn:
         )
         self._manager = Manager(self._api, scaled(strategy or Strategy(), self._pace.time_scale), now=now)
         self._manager.on_publication = self._published
-        self._news = asyncio.Condition()
+        self._news = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> StandIn:
@@ -151,16 +151,14 @@ class StandIn:
         Raises:
             TimeoutError: None came in time.
         """
-        async with asyncio.timeout(timeout_seconds), self._news:
+        async with asyncio.timeout(timeout_seconds):
             while True:
+                news = self._news
                 for made in reversed(self.publications):
                     if expected(made):
                         return made
-                await self._news.wait()
+                await news.wait()
 
     def _published(self, _: Publication) -> None:
-        asyncio.get_running_loop().create_task(self._tell())  # noqa: RUF006 - ends at once by itself
-
-    async def _tell(self) -> None:
-        async with self._news:
-            self._news.notify_all()
+        self._news.set()
+        self._news = asyncio.Event()
