@@ -2,8 +2,9 @@
 """Read and write Kubernetes quantities with exact integers and fractions.
 
 Source: k8s.io/apimachinery pkg/api/resource (grammar in `Quantity`'s comment, canonical text in
-`CanonicalizeBytes`). Two deliberate differences: a number without any digit (`Gi`, `.`) is an error here and zero
-there, and values below a nano are kept exactly instead of being rounded up to one nano.
+`CanonicalizeBytes`). Three deliberate differences: a number without any digit (`Gi`, `-`) is an error here and zero
+there, values finer than a nano are kept exactly instead of being rounded up to one, and nothing is silently capped
+at 64 bits: callers refuse what is too large.
 
 Performance: a controller reads one quantity or two for each of 50,000 pods at its start. Plain digits take a path
 without a regular expression; other texts are remembered, because a cluster uses few different ones.

@@ -14,6 +14,7 @@ Canonical form: keys sorted, no blanks, ASCII only (other characters as `\\uXXXX
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final, Never
 
@@ -61,7 +62,7 @@ def parse_object(text: str) -> JsonObject:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise DocumentError(f"a JSON {kind_of(value)}, not an object")
+        raise DocumentError(f"JSON of kind {kind_of(value)}, not object")
     if text.count("{") + text.count("[") > MAX_DEPTH:
         _refuse_depth(value)
     return value
@@ -109,7 +110,7 @@ def optional_object(document: Mapping[str, Any], field: str, where: str) -> Json
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise DocumentError(f"{where}.{field} is a {kind_of(value)}, not an object")
+        raise DocumentError(f"{where}.{field} is of kind {kind_of(value)}, not object")
     return value
 
 
@@ -133,8 +134,7 @@ def kind_of(value: object) -> str:
 def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
     document = dict(pairs)
     if len(document) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
         raise DocumentError(f"key {twice[:64]!r} occurs twice in one object")
     return document
 

@@ -126,7 +126,7 @@ def read_third_party(text: str | None) -> ThirdPartyAllocations:
         if listed is None:
             listed = []
         if not isinstance(listed, list):
-            raise DocumentError(f"allocations is a {documents.kind_of(listed)}, not an array")  # noqa: TRY301
+            raise DocumentError(f"allocations is of kind {documents.kind_of(listed)}, not array")  # noqa: TRY301
         for index, entry in enumerate(listed):
             _check_shape(entry, f"allocations[{index}]")
     except DocumentError as error:
@@ -138,12 +138,12 @@ def _check_shape(entry: object, where: str) -> None:
     if entry is None:
         return
     if not isinstance(entry, dict):
-        raise DocumentError(f"{where} is a {documents.kind_of(entry)}, not an object")
+        raise DocumentError(f"{where} is of kind {documents.kind_of(entry)}, not object")
     documents.refuse_case_variants(entry, _ENTRY_FIELDS, where)
     for field in ("name", "priority"):
         kind = documents.kind_of(entry.get(field))
         if kind not in ("string", "null"):
-            raise DocumentError(f"{where}.{field} is a {kind}, not a string")
+            raise DocumentError(f"{where}.{field} is of kind {kind}, not string")
     documents.optional_object(entry, "resources", where)
 
 
