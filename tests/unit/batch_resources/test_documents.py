@@ -102,6 +102,11 @@ def test_the_deepest_document_allowed_is_kept() -> None:
     assert documents.encode(documents.parse_object(text)) == text
 
 
+def test_the_deepest_document_allowed_is_kept_beside_a_sibling() -> None:
+    text = '{"a":' * MAX_DEPTH + "1" + "}" * (MAX_DEPTH - 1) + ',"z":[]}'
+    assert documents.encode(documents.parse_object(text)) == text
+
+
 def test_a_wide_document_is_not_a_deep_one() -> None:
     text = '{"a":[' + ",".join(["[]", "{}"] * 500) + "]}"
     assert documents.encode(documents.parse_object(text)) == text
