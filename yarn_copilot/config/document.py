@@ -20,6 +20,9 @@ MAX_BYTES: Final = 1_048_576
 """Bound the file: a ConfigMap cannot be larger."""
 
 
+_TAGS: Final = frozenset({"map", "seq", "str", "bool", "null", "int", "float"})
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """Hold the parsed content and the line (from 1) of each dotted key path."""
@@ -70,7 +73,7 @@ def read_document(raw: bytes, source: str) -> Document:
         raise ConfigError(_syntax_message(error, source)) from error
     except RecursionError as error:
         raise ConfigError(f"{source}: is nested too deeply") from error
-    if node is None:
+    if node is None or node.tag.endswith(":null"):
         return Document({}, {})
     if not isinstance(node, yaml.MappingNode):
         raise ConfigError(
@@ -128,7 +131,7 @@ class _Builder:
         if id(node) in self._seen:
             raise ConfigError(f"{self._source}:{_line(node)}: {path}: aliases are not allowed; write the value again")
         self._seen.add(id(node))
-        if not node.tag.startswith("tag:yaml.org,2002:") or node.tag.endswith(("binary", "timestamp", "set", "omap")):
+        if node.tag.removeprefix("tag:yaml.org,2002:") not in _TAGS:
             raise ConfigError(f"{self._source}:{_line(node)}: {path}: the tag {node.tag!r} is not allowed")
         if isinstance(node, yaml.MappingNode):
             return self._build_map(node, path)

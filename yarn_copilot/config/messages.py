@@ -41,12 +41,12 @@ def unknown_key(path: str) -> Problem:
 
 
 def _probably_meant(name: str, keys: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, keys, n=1, cutoff=0.6)
-    if close:
-        return close[0]
     elsewhere = [path for path in (*setting_fields(), *section_models()) if path.rpartition(".")[2] == name]
     if elsewhere:
         return elsewhere[0]
+    close = difflib.get_close_matches(name, keys, n=1, cutoff=0.6)
+    if close:
+        return close[0]
     close = difflib.get_close_matches(name, [path.rpartition(".")[2] for path in setting_fields()], n=1, cutoff=0.75)
     return next((path for path in setting_fields() if close and path.endswith("." + close[0])), "")
 

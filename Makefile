@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+# Everything a developer does, one target each; `make help` lists them. The first target that needs Python builds the
+# virtual environment from requirements.lock; nothing is installed outside of this folder.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(or $(shell command -v uv),.cache/uv/bin/uv)
+# A new lock, or new metadata of the project, gives a new digest and with it a new stamp.
+DIGEST := $(shell cat requirements.lock pyproject.toml | sha256sum | cut -c1-16)
+READY := $(VENV)/.ready-$(DIGEST)
+REPORTS := build/reports
+PYTEST := $(BIN)/python -m pytest -m "not soak"
+CODE := batch_resources yarn_copilot lab tests benchmarks
+
+.PHONY: help venv check format unit contract lab-test prepare test coverage soak bench demo proto lock docs clean
+
+help: ## Show this help
+	@echo "yarn-copilot: what you can do here"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "Pass options to pytest with ARGS, for example: make unit ARGS='-k quantities -x'"
+	@echo "The demo without downloads: LAB=embedded make demo"
+
+venv: $(READY) ## Build the virtual environment (.venv) from the lock
+
+.cache/uv/bin/uv:
+	@echo "== uv is not on PATH: installing it into .cache/uv"
+	$(PYTHON) -m venv .cache/uv
+	.cache/uv/bin/python -m pip install --quiet 'uv>=0.8,<1'
+
+$(READY): | $(if $(findstring .cache,$(UV)),$(UV))
+	@echo "== virtual environment: $(VENV) from requirements.lock"
+	test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
+	$(UV) pip sync --quiet --python $(BIN)/python requirements.lock
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@rm -f $(VENV)/.ready-*
+	@touch $@
+
+check: $(READY) ## Format, lint, types, layers, spelling; changes nothing
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell $(CODE) docs Makefile README.md CHANGELOG.md
+
+format: $(READY) ## Format the code and mend what ruff can mend
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
+
+unit: $(READY) ## Unit tests, under a minute
+	$(PYTEST) tests/unit -n 2 -q --junitxml=$(REPORTS)/unit.xml $(ARGS)
+
+contract: $(READY) ## Adapters against in-process servers on loopback
+	$(PYTEST) tests/contract -q --junitxml=$(REPORTS)/contract.xml $(ARGS)
+
+prepare: $(READY) ## Build and download the real servers of the lab (cached)
+	$(BIN)/python -m lab prepare
+
+lab-test: prepare ## The whole on real servers: etcd, kube-apiserver, kube-scheduler, YARN
+	$(PYTEST) tests/lab -q --junitxml=$(REPORTS)/lab.xml $(ARGS)
+
+test: $(READY) ## Everything: check, unit, contract, lab; one summary at the end
+	$(BIN)/python .ci/stages.py check unit contract lab-test
+
+coverage: $(READY) ## Branch coverage of unit and contract tests
+	$(PYTEST) tests/unit tests/contract -q --cov --cov-report=term-missing:skip-covered $(ARGS)
+
+soak: prepare ## Long runs
+	$(BIN)/python -m pytest -m soak tests --timeout 7200 $(ARGS)
+
+bench: prepare ## Benchmarks on real servers; figures go to benchmarks/results
+	$(BIN)/python -m benchmarks
+
+demo: $(READY) ## Real servers, a day of load, a live table and a summary
+	$(BIN)/python -m lab demo
+
+proto: $(READY) ## Generate the protobuf modules from our .proto files
+	$(BIN)/python -m yarn_copilot.hadoop.proto.generate
+
+docs: $(READY) ## Write docs/configuration.md and docs/metrics.md from the code
+	$(BIN)/python -m yarn_copilot.cli.docs docs
+
+lock: | $(if $(findstring .cache,$(UV)),$(UV)) ## Resolve the dependencies again and write requirements.lock
+	$(UV) pip compile --quiet --python-version 3.11 --group dev --generate-hashes --no-header --no-emit-index-url \
+	  --no-annotate --output-file requirements.lock pyproject.toml
+
+clean: ## Remove what was built; keeps the caches of the lab's servers
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
