@@ -17,9 +17,9 @@ from typing import Any, Final, TextIO
 
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_SCHEME: Final = re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"',;&]{4,}")
 _SECRET: Final = re.compile(
-    r"(?i)(\bbearer\s+|\bbasic\s+|\b(?:access_|id_|refresh_)?(?:token|password|secret|authorization)\b[\"']?\s*[=:]\s*[\"']?)"
-    r"([^\s\"',;&]{4,})"
+    r"(?i)(\b(?:access_|id_|refresh_)?(?:token|password|secret|authorization)\b[\"']?\s*[=:]\s*[\"']?)([^\s\"',;&]{4,})"
 )
 _JWT: Final = re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*")
 _CHATTY: Final = ("aiohttp.access", "asyncio", "kubernetes", "urllib3", "charset_normalizer")
@@ -56,7 +56,7 @@ def set_level(level: str) -> None:
 
 def redact(text: str) -> str:
     """Replace what looks like a credential; a last line of defence, nothing logs one on purpose."""
-    return _JWT.sub("***", _SECRET.sub(r"\1***", text))
+    return _JWT.sub("***", _SECRET.sub(r"\1***", _SCHEME.sub("***", text)))
 
 
 class TextFormatter(logging.Formatter):
@@ -101,7 +101,7 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _quote(value: object) -> str:
-    text = _one_line(str(value))
+    text = redact(_one_line(str(value)))
     if len(text) > _MAX_VALUE:
         text = text[: _MAX_VALUE - 3] + "..."
     if text and not re.search(r'[\s"=]', text):

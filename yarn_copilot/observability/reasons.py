@@ -19,6 +19,8 @@ class Reason(StrEnum):
     POD_REQUEST_MALFORMED = "PodRequestMalformed"
     NODE_MANAGER_UNKNOWN = "NodeManagerUnknownToResourceManager"
     NODE_MANAGER_UNMATCHED = "NodeManagerNotMatched"
+    NODE_MANAGER_NOT_RUNNING = "NodeManagerNotRunning"
+    CLAIM_REFUSED = "ClaimRefused"
     CLUSTER_UNKNOWN = "YarnClusterUnknown"
     FLOOR_OVERCOMMIT = "FloorExceedsOrigin"
     RESOURCE_MANAGER_UNREACHABLE = "ResourceManagerUnreachable"
