@@ -6,6 +6,7 @@ Reads a kubeconfig with a token or a client certificate; nothing more is needed 
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import ssl
@@ -22,6 +23,7 @@ from lab.errors import LabError
 JsonObject = dict[str, Any]
 _CALL_TIMEOUT_SECONDS = 10.0
 _WATCH_SECONDS = 240
+_TLS_GOODBYE_SECONDS = 0.1
 _WATCH_SILENCE_SECONDS = 300.0
 _MAX_LINE_BYTES = 16 * 2**20
 
@@ -101,6 +103,9 @@ class Api:
     async def __aexit__(self, *_: object) -> None:
         if self._session is not None:
             await self._session.close()
+        if self._credentials.tls is not None:
+            # A TLS connection that was cut in a call says goodbye on its own, after `close` has returned.
+            await asyncio.sleep(_TLS_GOODBYE_SECONDS)
 
     async def call(
         self,

@@ -43,6 +43,7 @@ class Manager:
         strategy: Strategy,
         *,
         now: Callable[[], datetime],
+        covers: Callable[[str], bool] = lambda _: True,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Start with every node enabled.
@@ -51,6 +52,7 @@ class Manager:
             api: An open client.
             strategy: The strategy of all nodes, its times already scaled.
             now: The wall clock, compared with `status.updateTime`.
+            covers: Tells by its name whether a node is this stand-in's; others are left alone.
             monotonic: The clock of the write threshold and of the records.
         """
         self.publications: list[Publication] = []
@@ -59,9 +61,10 @@ class Manager:
         self._strategy = strategy
         self._now = now
         self._monotonic = monotonic
+        self._covers = covers
         self._queue = KeyedQueue()
-        self.nodes = WatchedObjects(api, _NODES_PATH, self._queue.add)
-        self.metrics = WatchedObjects(api, node_metric.COLLECTION_PATH, self._queue.add)
+        self.nodes = WatchedObjects(api, _NODES_PATH, self._look_at)
+        self.metrics = WatchedObjects(api, node_metric.COLLECTION_PATH, self._look_at)
         self._disabled: set[str] = set()
         self._ratios: dict[str, Fraction] = {}
         self._written_at: dict[str, float] = {}
@@ -69,7 +72,7 @@ class Manager:
     def set_enabled(self, node: str, enabled: bool) -> None:
         """Switch colocation on a node on or off; off takes its batch resources away."""
         (self._disabled.discard if enabled else self._disabled.add)(node)
-        self._queue.add(node)
+        self._look_at(node)
 
     def set_normalization_ratio(self, node: str, ratio: Fraction | None) -> None:
         """Set a node's CPU normalization ratio; it is kept in the node's annotation from now on."""
@@ -77,7 +80,11 @@ class Manager:
             self._ratios.pop(node, None)
         else:
             self._ratios[node] = ratio
-        self._queue.add(node)
+        self._look_at(node)
+
+    def _look_at(self, node: str) -> None:
+        if self._covers(node):
+            self._queue.add(node)
 
     async def run(self, workers: int) -> None:
         """Run until cancelled."""

@@ -62,6 +62,7 @@ class StandIn:
         *,
         strategy: Strategy | None = None,
         pace: Pace | None = None,
+        covers: Callable[[str], bool] = lambda _: True,
         now: Callable[[], datetime] = _now,
     ) -> None:
         """Prepare; nothing is written before `async with`.
@@ -70,6 +71,7 @@ class StandIn:
             credentials: How to reach the API server, see `api.read_kubeconfig`.
             strategy: Koordinator's configuration for all nodes, with real-life times; None for its defaults.
             pace: How fast to live; None for real life.
+            covers: Tells by its name whether a node is this stand-in's; others are left alone.
             now: The wall clock.
         """
         self._pace = pace or Pace()
@@ -80,7 +82,9 @@ class StandIn:
             at_once=self._pace.report_at_once,
             now=now,
         )
-        self._manager = Manager(self._api, scaled(strategy or Strategy(), self._pace.time_scale), now=now)
+        self._manager = Manager(
+            self._api, scaled(strategy or Strategy(), self._pace.time_scale), now=now, covers=covers
+        )
         self._manager.on_publication = self._published
         self._news = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -113,7 +117,7 @@ class StandIn:
 
     @property
     def nodes(self) -> dict[str, JsonObject]:
-        """Give the Nodes as watched."""
+        """Give all Nodes as watched."""
         return self._manager.nodes.objects
 
     def set_load(self, node: str, cpu_milli: int, memory_bytes: int, *, system: BatchResources = ZERO_BATCH) -> None:
