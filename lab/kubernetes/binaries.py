@@ -53,13 +53,21 @@ def ensure_binaries(progress: Progress) -> Binaries:
     def build(folder: Path) -> None:
         for name, package in _PACKAGES.items():
             with progress.step(f"building {name} (minutes the first time)"):
-                argv = ["go", "build", "-trimpath", "-mod=readonly", "-ldflags", flags, "-o", str(folder / name), package]
+                argv = [
+                    "go",
+                    "build",
+                    "-trimpath",
+                    "-mod=readonly",
+                    "-ldflags",
+                    flags,
+                    "-o",
+                    str(folder / name),
+                    package,
+                ]
                 cache.run_tool(argv, working_directory=_MODULE, what=f"building {name}")
 
     folder = cache.build_once("kubernetes", key, build)
-    return Binaries(
-        etcd=folder / "etcd", api_server=folder / "kube-apiserver", scheduler=folder / "kube-scheduler"
-    )
+    return Binaries(etcd=folder / "etcd", api_server=folder / "kube-apiserver", scheduler=folder / "kube-scheduler")
 
 
 def _linker_flags(version: str) -> str:

@@ -61,7 +61,9 @@ def build_once(name: str, key: str, build: Callable[[Path], None]) -> Path:
     return target
 
 
-def run_tool(argv: Sequence[str], *, working_directory: Path, what: str, environment: dict[str, str] | None = None) -> None:
+def run_tool(
+    argv: Sequence[str], *, working_directory: Path, what: str, environment: dict[str, str] | None = None
+) -> None:
     """Run a build tool with its output in a file.
 
     Raises:

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a YARN ResourceManager, NodeManagers and a real application on loopback."""
