@@ -65,6 +65,14 @@ def _election(settings: Settings) -> Iterator[Problem]:
             f"is {election.renew_deadline_seconds:g} but must be below lease_duration_seconds "
             f"({election.lease_duration_seconds}), so that a leader stops before a standby takes over",
         )
+    longest = max(settings.kubernetes.request_timeout_seconds, settings.hadoop.call_timeout_seconds)
+    least = longest + 2 * election.retry_period_seconds
+    if election.lease_duration_seconds < least:
+        yield Problem(
+            "leader_election.lease_duration_seconds",
+            f"is {election.lease_duration_seconds} but must be at least {least:g}: the longest call ({longest:g}) and "
+            "two retry periods, so that a leader can both renew and end its calls in time",
+        )
 
 
 def _yarn(settings: Settings) -> Iterator[Problem]:

@@ -44,6 +44,11 @@ def test_the_defaults_break_no_rule() -> None:
             id="renew is not below the lease",
         ),
         pytest.param(
+            "leader_election: {lease_duration_seconds: 6, renew_deadline_seconds: 5.5}",
+            ["leader_election.lease_duration_seconds: is 6 but must be at least 7", "two retry periods"],
+            id="no time for a renewal and a call",
+        ),
+        pytest.param(
             "yarn: {message_lifetime_seconds: 3}",
             ["yarn.message_lifetime_seconds: is 3", "at least hadoop.call_timeout_seconds (4)"],
             id="a message dies before its call ends",
