@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decide when a fall of YARN's use is real.
 
-Right after an update the ResourceManager can show a use of zero while every container still runs: its scheduler takes
-the node out and in again. A rise therefore counts at once, per resource; a fall counts only when two reads, at least one
-NodeManager heartbeat apart and with no update of ours outstanding, both show it. After a restart of the bridge nothing is
-known: `UseEvidence()` is not `complete`, and its owner must keep what was claimed before.
+Right after an update the ResourceManager can show a use of zero while every container still runs: its scheduler
+takes the node out and in again. A rise therefore counts at once, per resource; a fall counts only when two reads,
+at least one NodeManager heartbeat apart and with no update of ours outstanding, both show it. After a restart of
+the bridge nothing is known: `UseEvidence()` is not `complete`, and its owner must keep what was claimed before.
 Times are monotonic seconds at which a read *began*.
 """
 

@@ -16,11 +16,19 @@ from batch_resources.resources import YarnResources
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
-    """Hold one update: what was asked for, when the call began, and when it was answered (None: not, or unknown)."""
+    """Hold one update.
+
+    Attributes:
+        resources: the total asked for.
+        sent_at: when the call began.
+        answered_at: when it was answered with success; None while it is in flight or after it was lost.
+        is_lost: the call ended without an answer, so it may have landed, land later, or never.
+    """
 
     resources: YarnResources
     sent_at: float
     answered_at: float | None = None
+    is_lost: bool = False
 
 
 Sends = tuple[Send, ...]
@@ -34,6 +42,16 @@ def record_send(sends: Sends, resources: YarnResources, *, now: float) -> Sends:
 def mark_answered(sends: Sends, *, sent_at: float, now: float) -> Sends:
     """Note that the call that began at `sent_at` was answered with success."""
     return tuple(replace(send, answered_at=now) if send.sent_at == sent_at else send for send in sends)
+
+
+def mark_lost(sends: Sends, *, sent_at: float) -> Sends:
+    """Note that the call that began at `sent_at` ended without an answer: it may still land, and may be repeated."""
+    return tuple(replace(send, is_lost=True) if send.sent_at == sent_at else send for send in sends)
+
+
+def is_under_way(sends: Sends, resources: YarnResources) -> bool:
+    """Tell whether the newest send asks for this very value and needs no repetition."""
+    return bool(sends) and sends[-1].resources == resources and not sends[-1].is_lost
 
 
 def mark_refused(sends: Sends, *, sent_at: float) -> Sends:

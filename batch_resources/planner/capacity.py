@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turn a node's YARN budget into a target for each of its NodeManagers, and decide which targets are sent.
 
-The target of a node whose inputs are unknown is its use: what runs may be replaced, nothing grows. A cluster that cannot
-be read keeps the larger of its capacity and its use out of the others' budget, and is not written to.
+The target of a node whose inputs are unknown is its use: what runs may be replaced, nothing grows. A cluster that
+cannot be read keeps the larger of its capacity and its use out of the others' budget, and is not written to.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from batch_resources.ledger import Hold, ManagerObservation, ManagerPlan, NodeOb
 from batch_resources.planner.claim import manager_claim
 from batch_resources.planner.policy import Policy
 from batch_resources.resources import ZERO_BATCH, ZERO_YARN, BatchResources, YarnResources
-from batch_resources.sends import highest_possible
+from batch_resources.sends import highest_possible, is_under_way
 
 
 def plan_managers(
@@ -84,8 +84,9 @@ def _plan_manager(
     assert manager.capacity is not None  # noqa: S101  # narrowed by _can_be_told
     target, holds = _target(manager, manager.capacity, share, policy, may_grow=may_grow)
     wanted = target != manager.capacity
-    # An update with this very value is on its way: saying it again would be a no-op at the ResourceManager.
-    already_sent = bool(manager.sends) and manager.sends[-1].resources == target
+    already_sent = is_under_way(manager.sends, target)
+    if node.claim_is_foreign:
+        return ManagerPlan(key=manager.key, target=target, sends_update=False, claim=claim, holds=holds)
     if wanted and now < manager.retry_at:
         return ManagerPlan(
             key=manager.key, target=target, sends_update=False, claim=claim, holds=(*holds, Hold.UNRECOGNIZED_BACKOFF)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decide what Koordinator is told that YARN holds (T).
 
-In mode `shared` the claim is the larger of use and floor, summed over the node's NodeManagers. A rise is written at once;
-a fall needs proof from every NodeManager, since a claim that is too low sells memory that containers still hold.
+In mode `shared` the claim is the larger of use and floor, summed over the node's NodeManagers. A rise is written at
+once; a fall needs proof from every NodeManager, since a claim that is too low sells memory that containers still
+hold.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from batch_resources.resources import ZERO_BATCH, BatchResources, YarnResources
+from batch_resources.resources import ZERO_BATCH, ZERO_YARN, BatchResources, YarnResources
 from batch_resources.units import UnitModel
 
 
@@ -29,7 +29,7 @@ class Policy:
     reserve_percent_cpu: int = 0
     reserve_percent_memory: int = 0
     reserve_absolute: BatchResources = ZERO_BATCH
-    dead_band: YarnResources = YarnResources(memory_mib=0, vcores=0)
+    dead_band: YarnResources = ZERO_YARN
     origin_max_age_seconds: float = 900.0
     require_node_metric: bool = True
     growth_window_seconds: float = 60.0

@@ -139,6 +139,13 @@ class YarnSettings(Section):
         description="After so many seconds an update that was sent and never confirmed counts as dead. Must be at least hadoop.call_timeout_seconds.",
         json_schema_extra=RELOADABLE,
     )
+    lost_hold_seconds: Seconds = Field(
+        600.0,
+        ge=1,
+        le=86400,
+        description="A NodeManager that is LOST or gone from the node list is believed to hold its last use for so many seconds. Choose at least the RM's yarn.nm.liveness-monitor.expiry-interval-ms.",
+        json_schema_extra=RELOADABLE,
+    )
     unrecognized_backoff_max_seconds: Seconds = Field(
         60.0,
         ge=1,
@@ -268,6 +275,13 @@ class CapacitySettings(Section):
         ge=1,
         le=3600,
         description="With the API server silent for longer than this, no update is sent to YARN.",
+        json_schema_extra=RELOADABLE,
+    )
+    foreign_writer_hold_seconds: Seconds = Field(
+        600.0,
+        ge=1,
+        le=86400,
+        description="After somebody else changed our entry of the third-party allocations, the node is left alone until the entry has been quiet for so many seconds.",
         json_schema_extra=RELOADABLE,
     )
     batch_interval_seconds: Seconds = Field(

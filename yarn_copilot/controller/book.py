@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Join what Kubernetes and the ResourceManagers said into one observation per node.
+
+The book owns the memory of every node that carries a NodeManager, did so, or carries our entry. It is the only
+place that changes that memory. One event loop; no I/O.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from batch_resources.evidence import UseReading, observe_use
+from batch_resources.growth import observe_origin
+from batch_resources.ledger import ManagerKey, ManagerObservation, NodeObservation
+from batch_resources.planner.policy import Policy
+from batch_resources.resources import YarnResources
+from batch_resources.sends import confirm, expire
+from yarn_copilot.controller.departure import Departures
+from yarn_copilot.controller.identity.matching import Candidate, candidates, match
+from yarn_copilot.controller.memory import ManagerMemory, NodeMemory
+from yarn_copilot.controller.state.cluster import ACCEPTS_UPDATES, USE_IS_KNOWN, ClusterState
+from yarn_copilot.controller.state.metric_ages import MetricAges
+from yarn_copilot.controller.state.nodes import NodeFacts, NodeTable
+from yarn_copilot.controller.state.pods import PodLedger
+from yarn_copilot.hadoop.model import NodeId, NodeReport, Resource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookSettings:
+    """Hold the times that the book needs, in seconds, and the split between clusters."""
+
+    lost_hold_seconds: float
+    message_lifetime_seconds: float
+    foreign_hold_seconds: float
+    default_cluster: str | None
+    cluster_weights: Mapping[str, int]
+
+
+def to_yarn(resource: Resource) -> YarnResources:
+    """Drop the custom types of a YARN vector."""
+    return YarnResources(memory_mib=resource.memory_mib, vcores=resource.vcores)
+
+
+class NodeBook:
+    """Hold the memory of all nodes and make observations of it."""
+
+    def __init__(
+        self,
+        *,
+        nodes: NodeTable,
+        pods: PodLedger,
+        ages: MetricAges,
+        clusters: Mapping[str, ClusterState],
+        heartbeats: Mapping[str, float],
+        settings: BookSettings,
+    ) -> None:
+        """Take the views it joins; `heartbeats` gives each cluster's NodeManager heartbeat interval in seconds."""
+        self._nodes = nodes
+        self._pods = pods
+        self._ages = ages
+        self._clusters = clusters
+        self._heartbeats = heartbeats
+        self._departures = Departures()
+        self.settings = settings
+        self.memories: dict[str, NodeMemory] = {}
+        self.holders: dict[ManagerKey, str] = {}
+
+    def memory(self, name: str) -> NodeMemory | None:
+        """Give a node's memory; None for a node that never had anything to do with YARN."""
+        return self.memories.get(name)
+
+    def managers_of_cluster(self, cluster: str) -> Iterator[tuple[str, ManagerMemory]]:
+        """Give every NodeManager of a cluster with the name of its node."""
+        for key, name in self.holders.items():
+            if key.cluster == cluster:
+                memory = self.memories.get(name)
+                manager = None if memory is None else memory.managers.get(key)
+                if manager is not None:
+                    yield name, manager
+
+    def names_of_cluster(self, cluster: str) -> list[str]:
+        """Name the nodes that a change of a cluster's membership may concern."""
+        names = {name for name in self.memories if self._concerns(self.memories[name], cluster)}
+        for name in self._pods.nodes_with_managers():
+            if name not in self.memories:
+                names.add(name)
+        names.update(facts.name for facts in self._nodes.all() if facts.host_daemon)
+        return sorted(names)
+
+    def _concerns(self, memory: NodeMemory, cluster: str) -> bool:
+        return not memory.managers or any(key.cluster == cluster for key in memory.managers)
+
+    def identify(self, name: str, *, now: float) -> NodeMemory | None:
+        """Match the NodeManagers of a node anew.
+
+        Returns:
+            The node's memory, or None when it has nothing to do with YARN.
+        """
+        facts = self._nodes.get(name)
+        memory = self.memories.get(name)
+        if facts is None:
+            if memory is not None:
+                self._forget(memory)
+            return None
+        if memory is not None and memory.uid != facts.uid:
+            self._forget(memory)
+            memory = None
+        found = candidates(self._pods.managers(name), facts)
+        if memory is None:
+            if not found and facts.claimed is None:
+                return None
+            memory = self.memories[name] = NodeMemory(name=name, uid=facts.uid)
+        self._assign(memory, found, now=now)
+        return memory
+
+    def cluster_of(self, candidate: Candidate) -> str:
+        """Give the id of a candidate's cluster; it may be one that is not configured."""
+        if candidate.cluster:
+            return candidate.cluster
+        if self.settings.default_cluster:
+            return self.settings.default_cluster
+        return next(iter(self._clusters)) if len(self._clusters) == 1 else "default"
+
+    def _assign(self, memory: NodeMemory, found: Iterable[Candidate], *, now: float) -> None:
+        wanted: dict[ManagerKey, ManagerMemory] = {}
+        for candidate in found:
+            cluster = self.cluster_of(candidate)
+            state = self._clusters.get(cluster)
+            node_id = None if state is None else match(candidate, state.index, state.reports)
+            if node_id is None:
+                node_id = self._last_known(memory, cluster, candidate)
+            if node_id is None and not candidate.is_pod and candidate.override is None:
+                continue  # a host without a NodeManager is not ours, whatever its labels say
+            key = ManagerKey(cluster=cluster, node_id=str(node_id) if node_id else candidate.override or "")
+            holder = self.holders.get(key)
+            if node_id is not None and holder not in (None, memory.name) and not self._moved_here(key, candidate):
+                key, node_id = ManagerKey(cluster=cluster, node_id=""), None
+            known = memory.managers.get(key)
+            if known is None:
+                known = ManagerMemory(key=key, node_id=node_id, candidate=candidate)
+                known.incarnation = state.incarnation if state else 0
+            known.candidate, known.node_id = candidate, node_id
+            wanted[key] = known
+        for key, known in memory.managers.items():
+            if key not in wanted and known.node_id is not None:
+                known.candidate = None
+                wanted[key] = known
+        memory.managers = wanted
+        for key, known in wanted.items():
+            if known.node_id is not None:
+                self.holders[key] = memory.name
+        self._departures.note_presence(memory, now=now)
+
+    @staticmethod
+    def _last_known(memory: NodeMemory, cluster: str, candidate: Candidate) -> NodeId | None:
+        """Keep the id that a NodeManager had while the RM's list (right after its restart, say) lacks it."""
+        for key, known in memory.managers.items():
+            if key.cluster == cluster and known.candidate is not None and known.candidate.source == candidate.source:
+                return known.node_id
+        return None
+
+    def _moved_here(self, key: ManagerKey, candidate: Candidate) -> bool:
+        """Tell whether a node id that another node holds has come here: its old pod is gone, or it is named here."""
+        other = self.memories.get(self.holders[key])
+        known = None if other is None else other.managers.get(key)
+        return known is None or known.candidate is None or candidate.override is not None
+
+    def _forget(self, memory: NodeMemory) -> None:
+        for key in memory.managers:
+            if self.holders.get(key) == memory.name:
+                del self.holders[key]
+        del self.memories[memory.name]
+
+    def take_report(self, manager: ManagerMemory, state: ClusterState, *, now: float) -> bool:
+        """Learn from the cluster's newest read what it says of one NodeManager.
+
+        Returns:
+            Whether anything changed that a plan depends on.
+        """
+        assert state.read_began_at is not None  # noqa: S101  # called after a read only
+        before = (manager.sends, manager.evidence, manager.not_running_since)
+        if manager.incarnation != state.incarnation:
+            manager.incarnation = state.incarnation
+            manager.restart_evidence()
+        report = None if manager.node_id is None else state.reports.get(manager.node_id)
+        if manager.sends:
+            manager.sends = expire(manager.sends, now=now, lifetime_seconds=self.settings.message_lifetime_seconds)
+            if report is not None:
+                manager.sends = confirm(manager.sends, to_yarn(report.capability), read_began_at=state.read_began_at)
+        if report is None or report.state not in USE_IS_KNOWN:
+            if manager.not_running_since is None:
+                manager.not_running_since = now
+                manager.restart_evidence()
+        else:
+            manager.not_running_since = None
+            manager.evidence = observe_use(
+                manager.evidence,
+                UseReading(used=to_yarn(report.used), began_at=state.read_began_at),
+                heartbeat_seconds=self._heartbeats[state.cluster],
+                has_outstanding_send=bool(manager.sends),
+            )
+        return before != (manager.sends, manager.evidence, manager.not_running_since)
+
+    def report_of(self, manager: ManagerMemory) -> NodeReport | None:
+        """Give the RM's newest report of a NodeManager."""
+        state = self._clusters.get(manager.key.cluster)
+        if state is None or manager.node_id is None:
+            return None
+        return state.reports.get(manager.node_id)
+
+    def observe(self, memory: NodeMemory, policy: Policy, *, now: float) -> NodeObservation | None:
+        """Make the observation that the planner gets; None when the Node is gone."""
+        facts = self._nodes.get(memory.name)
+        if facts is None:
+            return None
+        gone = self._departures.settle(
+            memory, self.report_of, self._reachable, self.settings.lost_hold_seconds, now=now
+        )
+        for key in gone:
+            self.holders.pop(key, None)
+        if facts.origin.resources is not None:
+            memory.window = observe_origin(
+                memory.window, facts.origin.resources, now=now, length_seconds=policy.growth_window_seconds
+            )
+        return NodeObservation(
+            node=memory.name,
+            origin=facts.origin,
+            origin_age_seconds=self._ages.age_seconds(memory.name, now),
+            requested=self._pods.requested(memory.name),
+            others=facts.others,
+            claimed=facts.claimed,
+            claim_is_foreign=self._is_foreign(memory, now),
+            normalization_ratio=facts.normalization_ratio,
+            managers=tuple(self._observe_manager(manager) for manager in memory.managers.values()),
+            window=memory.window,
+            release_is_proven=memory.release_proven,
+        )
+
+    def _observe_manager(self, manager: ManagerMemory) -> ManagerObservation:
+        report = self.report_of(manager)
+        return ManagerObservation(
+            key=manager.key,
+            reachable=self._reachable(manager),
+            # What lost its pod is only waited for: it gets no update.
+            accepts_updates=report is not None and report.state in ACCEPTS_UPDATES and manager.candidate is not None,
+            capacity=None if report is None else to_yarn(report.capability),
+            used=manager.evidence.settled,
+            used_is_proven=manager.evidence.complete,
+            sends=manager.sends,
+            weight=self.settings.cluster_weights.get(manager.key.cluster, 1),
+            retry_at=manager.retry_at,
+        )
+
+    def _reachable(self, manager: ManagerMemory) -> bool:
+        state = self._clusters.get(manager.key.cluster)
+        return state is not None and state.reachable
+
+    def _is_foreign(self, memory: NodeMemory, now: float) -> bool:
+        since = memory.claim.foreign_since
+        if since is not None and now - since >= self.settings.foreign_hold_seconds:
+            memory.claim.foreign_since = None
+            memory.claim.written_version = 0
+            return False
+        return since is not None
+
+    def note_node_change(self, before: NodeFacts | None, after: NodeFacts | None, *, now: float) -> bool:
+        """Look for a foreign change of our entry in a new version of a Node.
+
+        Returns:
+            Whether somebody else changed our entry just now.
+        """
+        if after is None:
+            return False
+        memory = self.memories.get(after.name)
+        if memory is None:
+            return False
+        if before is not None and before.origin != after.origin:
+            memory.origin_changed_at = now
+        claim = memory.claim
+        if after.version <= claim.written_version or (before is not None and before.claimed == after.claimed):
+            return False
+        if claim.is_ours(after.claimed, after.version) or not claim.written_version:
+            return False
+        claim.foreign_since = now
+        return True
+
+    def next_moment(self, memory: NodeMemory) -> float | None:
+        """Give the moment at which a waiting time of the book ends; None when nothing waits."""
+        moments = []
+        for manager in memory.managers.values():
+            if manager.not_running_since is not None:
+                moments.append(manager.not_running_since + self.settings.lost_hold_seconds)
+        if memory.empty_since is not None and not memory.release_proven:
+            moments.append(memory.empty_since + self.settings.lost_hold_seconds)
+        if memory.claim.foreign_since is not None:
+            moments.append(memory.claim.foreign_since + self.settings.foreign_hold_seconds)
+        return min(moments, default=None)

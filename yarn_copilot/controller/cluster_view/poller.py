@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read one cluster's node list again and again, faster while an update waits to be confirmed.
+
+A read that fails changes nothing but the cluster's `error` and `incarnation`: what was known stays known, grows old
+and is frozen by the planner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from batch_resources.resources import YarnResources
+from yarn_copilot.controller.book import to_yarn
+from yarn_copilot.controller.context import LoopContext
+from yarn_copilot.controller.memory import ManagerMemory
+from yarn_copilot.controller.ports import ResourceManager
+from yarn_copilot.controller.state.cluster import Changes, ClusterState
+from yarn_copilot.errors import YarnCopilotError
+
+logger = logging.getLogger(__name__)
+
+_FAILURE_WAIT_MAX_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollSettings:
+    """Hold the times between two reads, in seconds: at rest, and while an update is not confirmed."""
+
+    interval_seconds: float
+    confirm_interval_seconds: float
+
+
+class ClusterPoller:
+    """Keep a `ClusterState` fresh and mark the nodes that it changes."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        resource_manager: ResourceManager,
+        *,
+        context: LoopContext,
+        settings: PollSettings,
+        on_reachable: Callable[[ClusterState, bool], None],
+        on_applied: Callable[[ManagerMemory, str], None],
+    ) -> None:
+        """Take what it fills, and the callbacks for a change of reachability and for a confirmed update."""
+        self._state = state
+        self._resource_manager = resource_manager
+        self._book = context.book
+        self._dirty = context.dirty
+        self._clock = context.clock
+        self._metrics = context.metrics
+        self.settings = settings
+        self._on_reachable = on_reachable
+        self._on_applied = on_applied
+        self._expedite = asyncio.Event()
+        self._failures = 0
+        self._has_pending = False
+
+    def expedite(self) -> None:
+        """Read soon: an update was sent."""
+        self._expedite.set()
+
+    async def run(self) -> None:
+        """Poll for ever."""
+        while True:
+            await self.poll_once()
+            await self._wait()
+
+    async def poll_once(self) -> None:
+        """Read the node list once and learn from it."""
+        began_at = self._clock.monotonic()
+        try:
+            reports = await self._resource_manager.get_cluster_nodes()
+        except YarnCopilotError as problem:
+            self._note_failure(problem)
+            return
+        now = self._clock.monotonic()
+        was_reachable = self._state.reachable
+        changes = self._state.take(reports, began_at=began_at, ended_at=now)
+        self._failures = 0
+        if not was_reachable:
+            self._on_reachable(self._state, True)
+        self._learn(changes, now=now)
+        self._metrics.observe_cycle("cluster_view", self._clock.monotonic() - began_at)
+        self._tell_metrics(now)
+
+    def _learn(self, changes: Changes, *, now: float) -> None:
+        if changes.membership:
+            for name in self._book.names_of_cluster(self._state.cluster):
+                self._book.identify(name, now=now)
+                self._dirty.mark(name)
+        incarnation = self._state.incarnation
+        for name, manager in self._book.managers_of_cluster(self._state.cluster):
+            touched = manager.node_id in changes.nodes
+            if not touched and self._is_quiet(manager, incarnation):
+                continue
+            waiting = manager.sends
+            changed = self._book.take_report(manager, self._state, now=now)
+            if waiting and not manager.sends and self._shows(manager, waiting[-1].resources):
+                self._on_applied(manager, name)
+            if changed or touched:
+                self._dirty.mark(name)
+
+    def _shows(self, manager: ManagerMemory, resources: YarnResources) -> bool:
+        report = self._book.report_of(manager)
+        return report is not None and to_yarn(report.capability) == resources
+
+    @staticmethod
+    def _is_quiet(manager: ManagerMemory, incarnation: int) -> bool:
+        """Tell whether a read that changed nothing can teach nothing about a NodeManager."""
+        evidence = manager.evidence
+        return (
+            evidence.complete
+            and not evidence.pending
+            and not manager.sends
+            and manager.not_running_since is None
+            and manager.incarnation == incarnation
+        )
+
+    def _note_failure(self, problem: YarnCopilotError) -> None:
+        was_reachable = self._state.failing_since is None
+        self._failures += 1
+        self._state.fail(str(problem), now=self._clock.monotonic())
+        self._metrics.count_error("cluster_view", problem)
+        if was_reachable:
+            self._on_reachable(self._state, False)
+            self._dirty.mark_all(self._book.names_of_cluster(self._state.cluster))
+        self._tell_metrics(self._clock.monotonic())
+
+    def _tell_metrics(self, now: float) -> None:
+        state = self._state
+        pending = sum(1 for _, manager in self._book.managers_of_cluster(state.cluster) if manager.sends)
+        self._metrics.set_cluster(
+            state.cluster, reachable=state.reachable, age=state.age_seconds(now), pending_updates=pending
+        )
+        self._has_pending = pending > 0
+
+    async def _wait(self) -> None:
+        if self._failures:
+            seconds = min(self.settings.interval_seconds * 2 ** min(self._failures - 1, 6), _FAILURE_WAIT_MAX_SECONDS)
+            await self._clock.sleep(seconds)
+            return
+        if self._has_pending or self._expedite.is_set():
+            self._expedite.clear()
+            await self._clock.sleep(self.settings.confirm_interval_seconds)
+            return
+        try:
+            async with asyncio.timeout(self.settings.interval_seconds):
+                await self._expedite.wait()
+        except TimeoutError:
+            return
+        self._expedite.clear()
+        await self._clock.sleep(min(self.settings.confirm_interval_seconds, self.settings.interval_seconds) / 4)

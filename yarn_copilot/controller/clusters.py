@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the loops of each YARN cluster: poller, capacity writer, queue reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from yarn_copilot.config.settings import Settings
+from yarn_copilot.controller.cluster_view.poller import ClusterPoller
+from yarn_copilot.controller.context import LoopContext
+from yarn_copilot.controller.memory import ManagerMemory
+from yarn_copilot.controller.node_capacity.reconciler import CapacityReconciler
+from yarn_copilot.controller.notices import NodeNotices
+from yarn_copilot.controller.ports import ResourceManager
+from yarn_copilot.controller.queues.reader import QueueReader
+from yarn_copilot.controller.state.cluster import ClusterState
+from yarn_copilot.controller.translation import to_poll_settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPort:
+    """Hold what `cli` knows of one YARN cluster.
+
+    Attributes:
+        resource_manager: the client.
+        addresses: where it connects to, for people.
+        heartbeat_seconds: NodeManager heartbeat interval from the cluster's own configuration.
+    """
+
+    resource_manager: ResourceManager
+    addresses: tuple[str, ...]
+    heartbeat_seconds: float
+
+
+@dataclass(slots=True, kw_only=True)
+class ClusterLoops:
+    """Hold the loops of one cluster."""
+
+    state: ClusterState
+    poller: ClusterPoller
+    capacity: CapacityReconciler
+    queues: QueueReader
+
+    def apply(self, settings: Settings) -> None:
+        """Take over the reloadable settings."""
+        self.poller.settings = to_poll_settings(settings)
+        self.capacity.unrecognized_backoff_max_seconds = settings.yarn.unrecognized_backoff_max_seconds
+        self.queues.interval_seconds = settings.yarn.queue_interval_seconds
+
+
+def build_cluster(
+    state: ClusterState,
+    port: ClusterPort,
+    *,
+    context: LoopContext,
+    settings: Settings,
+    notices: NodeNotices,
+    on_reachable: Callable[[ClusterState, bool], None],
+) -> ClusterLoops:
+    """Join the loops of one cluster."""
+
+    def on_applied(manager: ManagerMemory, name: str) -> None:
+        memory = context.book.memory(name)
+        if memory is not None and memory.origin_changed_at is not None:
+            context.metrics.observe_propagation("applied", context.clock.monotonic() - memory.origin_changed_at)
+            memory.origin_changed_at = None
+
+    def on_unrecognized(node: str, manager: ManagerMemory, seconds: float) -> None:
+        notices.tell_unrecognized(node, state.cluster, str(manager.node_id), seconds)
+
+    poller = ClusterPoller(
+        state,
+        port.resource_manager,
+        context=context,
+        settings=to_poll_settings(settings),
+        on_reachable=on_reachable,
+        on_applied=on_applied,
+    )
+    loops = ClusterLoops(
+        state=state,
+        poller=poller,
+        capacity=CapacityReconciler(
+            state.cluster,
+            port.resource_manager,
+            context=context,
+            on_sent=poller.expedite,
+            on_unrecognized=on_unrecognized,
+        ),
+        queues=QueueReader(
+            state,
+            port.resource_manager,
+            context=context,
+            interval_seconds=settings.yarn.queue_interval_seconds,
+        ),
+    )
+    loops.apply(settings)
+    return loops

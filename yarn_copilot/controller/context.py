@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bundle what every loop of the controller works with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from yarn_copilot.controller.book import NodeBook
+from yarn_copilot.controller.dirty import DirtyNodes
+from yarn_copilot.controller.gate import WriteGate
+from yarn_copilot.controller.ports import Clock
+from yarn_copilot.controller.state.nodes import NodeReducer, NodeTable
+from yarn_copilot.observability.metrics import Metrics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopContext:
+    """Hold the shared state of one controller; made once by `program`, never replaced."""
+
+    book: NodeBook
+    nodes: NodeTable
+    reduce_node: NodeReducer
+    dirty: DirtyNodes
+    gate: WriteGate
+    clock: Clock
+    metrics: Metrics

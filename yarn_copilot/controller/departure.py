@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decide when a NodeManager that stopped, moved or lost its pod no longer holds anything.
+
+A claim must outlive its containers, so "not seen" is never "gone": a NodeManager leaves the ledger when its use was
+proven to be zero, when it signed off in order, or when it has been lost for the configured time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from batch_resources.evidence import UseEvidence
+from batch_resources.ledger import ManagerKey
+from batch_resources.resources import ZERO_YARN
+from yarn_copilot.controller.memory import ManagerMemory, NodeMemory
+from yarn_copilot.hadoop.model import NodeReport, NodeState
+
+_SIGNED_OFF = frozenset({NodeState.SHUTDOWN, NodeState.DECOMMISSIONED})
+_SIGN_OFF_SECONDS = 2.0
+"""A NodeManager that signs off kills its containers first; this covers their last moments."""
+
+
+class Departures:
+    """Let NodeManagers leave a node's memory."""
+
+    def note_presence(self, memory: NodeMemory, *, now: float) -> None:
+        """Note whether the node carries a NodeManager at all."""
+        if memory.managers:
+            memory.empty_since = None
+            memory.release_proven = False
+        elif memory.empty_since is None:
+            memory.empty_since = now
+
+    def settle(
+        self,
+        memory: NodeMemory,
+        report_of: Callable[[ManagerMemory], NodeReport | None],
+        is_reachable: Callable[[ManagerMemory], bool],
+        lost_hold_seconds: float,
+        *,
+        now: float,
+    ) -> list[ManagerKey]:
+        """Drop the NodeManagers that hold nothing any more, and decide whether our entry may go.
+
+        Returns:
+            The keys that left.
+        """
+        gone: list[ManagerKey] = []
+        for key, manager in list(memory.managers.items()):
+            if not is_reachable(manager):
+                continue
+            if self._is_over(manager, report_of(manager), lost_hold_seconds, now):
+                if manager.candidate is None:
+                    del memory.managers[key]
+                    gone.append(key)
+                else:
+                    manager.evidence = UseEvidence(settled=ZERO_YARN, complete=True)
+        if memory.managers:
+            return gone
+        if gone:
+            memory.empty_since = now
+            memory.release_proven = True
+        # Found with our entry and no NodeManager, after a restart say: nobody knows what it held.
+        if memory.empty_since is not None and now - memory.empty_since >= lost_hold_seconds:
+            memory.release_proven = True
+        return gone
+
+    def _is_over(self, manager: ManagerMemory, report: NodeReport | None, lost_hold_seconds: float, now: float) -> bool:
+        if manager.node_id is None and manager.evidence.settled is None:
+            return manager.candidate is None
+        since = manager.not_running_since
+        if since is None:
+            evidence = manager.evidence
+            return manager.candidate is None and evidence.complete and evidence.settled == ZERO_YARN
+        if report is not None and report.state in _SIGNED_OFF:
+            return now - since >= _SIGN_OFF_SECONDS
+        return now - since >= lost_hold_seconds

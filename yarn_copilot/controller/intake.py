@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turn changes of the Kubernetes views into nodes to identify and to plan.
+
+A Node changes several times a minute without any meaning for the ledger (conditions, images); such versions end here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from yarn_copilot.controller.book import NodeBook
+from yarn_copilot.controller.dirty import DirtyNodes
+from yarn_copilot.controller.ports import Clock
+from yarn_copilot.controller.state.nodes import NodeFacts
+
+
+class KubernetesIntake:
+    """Receive the callbacks of the node table, the pod ledger and the report ages."""
+
+    def __init__(self, dirty: DirtyNodes, clock: Clock, on_foreign_writer: Callable[[str, str], None]) -> None:
+        """Take where nodes are marked; the book is joined later, since it needs the views first."""
+        self._dirty = dirty
+        self._clock = clock
+        self._on_foreign_writer = on_foreign_writer
+        self._book: NodeBook | None = None
+
+    def join(self, book: NodeBook) -> None:
+        """Connect the book; changes before that are found by its first identification."""
+        self._book = book
+
+    def node_changed(self, before: NodeFacts | None, after: NodeFacts | None) -> None:
+        """Take one version of a Node, or its end."""
+        book = self._book
+        if book is None:
+            return
+        now = self._clock.monotonic()
+        if after is None:
+            assert before is not None  # noqa: S101  # a removal has facts
+            book.identify(before.name, now=now)
+            self._dirty.mark(before.name)
+            return
+        if before is None or _identity(before) != _identity(after) or self._is_new_claim(after):
+            book.identify(after.name, now=now)
+        if book.note_node_change(before, after, now=now):
+            self._on_foreign_writer(after.name, str(after.claimed))
+        if book.memory(after.name) is not None and (before is None or _ledger(before) != _ledger(after)):
+            self._dirty.mark(after.name)
+
+    def _is_new_claim(self, facts: NodeFacts) -> bool:
+        return facts.claimed is not None and self._book is not None and self._book.memory(facts.name) is None
+
+    def pod_changed(self, node: str) -> None:
+        """Take a change of a node's booked sum."""
+        if self._book is not None and self._book.memory(node) is not None:
+            self._dirty.mark(node)
+
+    def managers_changed(self, node: str) -> None:
+        """Take a change of the NodeManager pods on a node."""
+        if self._book is not None:
+            self._book.identify(node, now=self._clock.monotonic())
+            self._dirty.mark(node)
+
+    def age_changed(self, node: str) -> None:
+        """Take a report that made a node's origin young again, or the end of its reports."""
+        self.pod_changed(node)
+
+
+def _identity(facts: NodeFacts) -> tuple[object, ...]:
+    return (facts.uid, facts.host_daemon, facts.node_id, facts.cluster, facts.addresses)
+
+
+def _ledger(facts: NodeFacts) -> tuple[object, ...]:
+    return (facts.origin, facts.third_party_text, facts.normalization_ratio, _identity(facts))

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remember, per node and NodeManager, what no outside system can tell again.
+
+All of it is lost with the process, and every rule is safe when it is: an empty memory only makes claims fall later and
+capacity grow later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from batch_resources.evidence import UseEvidence, forget_pending
+from batch_resources.growth import Window
+from batch_resources.ledger import ManagerKey, NodePlan
+from batch_resources.resources import BatchResources
+from batch_resources.sends import Sends
+from yarn_copilot.controller.identity.matching import Candidate
+from yarn_copilot.hadoop.model import NodeId
+
+
+@dataclass(slots=True, kw_only=True)
+class ManagerMemory:
+    """Hold what is known of one NodeManager beside the RM's newest report.
+
+    Attributes:
+        node_id: parsed form of the key's node id; None while the RM does not list the NodeManager.
+        candidate: pod or Node that it stands for; None when that is gone and only its use is still watched.
+        incarnation: which ResourceManager the evidence comes from.
+        not_running_since: monotonic moment since which its use is unknown; None while it is known.
+        unrecognized_count: consecutive "unrecognized node" answers, for the back-off.
+    """
+
+    key: ManagerKey
+    node_id: NodeId | None
+    candidate: Candidate | None
+    evidence: UseEvidence = field(default_factory=UseEvidence)
+    sends: Sends = ()
+    incarnation: int = 0
+    not_running_since: float | None = None
+    unrecognized_count: int = 0
+    retry_at: float = 0.0
+
+    def restart_evidence(self) -> None:
+        """Ask for two new reads before use may fall."""
+        self.evidence = forget_pending(self.evidence)
+
+
+@dataclass(slots=True, kw_only=True)
+class ClaimMemory:
+    """Hold what this process wrote into our entry, to tell a foreign writer from ourselves.
+
+    Attributes:
+        written: our last entry that landed; None when it was removed or never written.
+        written_version: resourceVersion of the Node after that write; 0 before the first write of this term.
+        possible: entries whose patch is in flight or ended without an answer; any of them may show up.
+        foreign_since: monotonic moment of the last change by somebody else; None when there is none.
+        failures: consecutive patches that failed, for the back-off.
+    """
+
+    written: BatchResources | None = None
+    written_version: int = 0
+    possible: tuple[BatchResources | None, ...] = ()
+    foreign_since: float | None = None
+    failures: int = 0
+
+    def note_landed(self, claimed: BatchResources | None, version: int) -> None:
+        """Note that an entry of ours is on the Node."""
+        self.written, self.written_version = claimed, version
+        self.failures = 0
+
+    def is_ours(self, claimed: BatchResources | None, version: int) -> bool:
+        """Tell whether an entry seen in a newer version of the Node can be ours, and learn from it if so."""
+        if claimed in self.possible:
+            self.note_landed(claimed, version)
+            return True
+        return claimed == self.written
+
+
+@dataclass(slots=True, kw_only=True)
+class NodeMemory:
+    """Hold what is remembered of one node.
+
+    Attributes:
+        name: the Node's name.
+        uid: identity of the Node object; another one under the same name starts anew.
+        empty_since: monotonic moment since which no NodeManager has been on the node.
+        release_proven: every NodeManager that left was seen to hold nothing.
+        changed_at: monotonic moment at which the inputs of the next plan first changed.
+        origin_changed_at: monotonic moment at which origin was last seen to change, for the propagation figures.
+    """
+
+    name: str
+    uid: str
+    window: Window = ()
+    managers: dict[ManagerKey, ManagerMemory] = field(default_factory=dict)
+    claim: ClaimMemory = field(default_factory=ClaimMemory)
+    plan: NodePlan | None = None
+    planned_at: float | None = None
+    empty_since: float | None = None
+    release_proven: bool = False
+    origin_changed_at: float | None = None

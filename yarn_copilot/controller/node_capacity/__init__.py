@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make each NodeManager's capacity follow its target."""

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Send a cluster's wanted capacities, all that differ in one call.
+
+One call is in flight per cluster; what is decided meanwhile replaces what was waiting. A batch that fails because
+one node is unknown is sent again at once without that node, which waits by itself. Every update carries the far
+over-commit timeout: it disarms what others set and kills nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from batch_resources.ledger import ManagerKey
+from batch_resources.resources import YarnResources
+from batch_resources.sends import mark_answered, mark_lost, mark_refused, record_send
+from yarn_copilot.controller.context import LoopContext
+from yarn_copilot.controller.memory import ManagerMemory
+from yarn_copilot.controller.node_capacity.backoff import note_recognized, note_unrecognized
+from yarn_copilot.controller.ports import ResourceManager
+from yarn_copilot.errors import YarnCopilotError
+from yarn_copilot.hadoop.errors import ConnectError, RemoteCallError, UnrecognizedNodeError
+from yarn_copilot.hadoop.model import NodeId, NodeResourceUpdate, Resource
+from yarn_copilot.kube.errors import NotLeaderError
+
+logger = logging.getLogger(__name__)
+
+_FAILURE_WAIT_MAX_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Hold one update that waits: the node, its NodeManager, the value, and when its cause was seen."""
+
+    node: str
+    manager: ManagerMemory
+    resources: YarnResources
+    since: float
+
+
+class CapacityReconciler:
+    """Write one cluster's capacities."""
+
+    def __init__(
+        self,
+        cluster: str,
+        resource_manager: ResourceManager,
+        *,
+        context: LoopContext,
+        on_sent: Callable[[], None],
+        on_unrecognized: Callable[[str, ManagerMemory, float], None],
+    ) -> None:
+        """Take the cluster's ResourceManager and the callbacks for a sent batch and an unknown node."""
+        self.cluster = cluster
+        self._resource_manager = resource_manager
+        self._book = context.book
+        self._dirty = context.dirty
+        self._gate = context.gate
+        self._clock = context.clock
+        self._metrics = context.metrics
+        self._on_sent = on_sent
+        self._on_unrecognized = on_unrecognized
+        self._wanted: dict[ManagerKey, Wanted] = {}
+        self._wake = asyncio.Event()
+        self._failures = 0
+        self.unrecognized_backoff_max_seconds = 60.0
+        self.last_error = ""
+
+    def submit(self, wanted: Wanted) -> None:
+        """Send this value with the next batch, in place of whatever waited for the same NodeManager."""
+        self._wanted[wanted.manager.key] = wanted
+        self._wake.set()
+
+    def withdraw(self, key: ManagerKey) -> None:
+        """Do not send what waits for a NodeManager: it has become unnecessary."""
+        self._wanted.pop(key, None)
+
+    async def run(self) -> None:
+        """Send batches for ever."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            await self.send_waiting()
+            if self._failures:
+                await self._clock.sleep(min(0.25 * 2.0 ** min(self._failures, 8), _FAILURE_WAIT_MAX_SECONDS))
+
+    async def send_waiting(self) -> None:
+        """Send all that waits, in as few calls as the ResourceManager's answers allow."""
+        batch, self._wanted = self._wanted, {}
+        reason = self._gate.why_not_yarn()
+        if reason:
+            # The nodes stay as they are; becoming leader, or a word of the API server, marks them again.
+            logger.debug("Updates wait: %s", reason, extra={"cluster": self.cluster, "nodes": len(batch)})
+            return
+        began_at = self._clock.monotonic()
+        while batch:
+            try:
+                unknown = await self._send(batch)
+            except NotLeaderError:
+                return  # the next leader plans everything anew
+            if unknown is None:
+                break
+            batch = {key: wanted for key, wanted in batch.items() if wanted.manager.node_id != unknown}
+        self._metrics.observe_cycle("node_capacity", self._clock.monotonic() - began_at)
+
+    async def _send(self, batch: dict[ManagerKey, Wanted]) -> NodeId | None:
+        """Make one call.
+
+        Returns:
+            The node that the ResourceManager does not know, None when there is nothing to repeat.
+        """
+        updates = [self._update(wanted) for wanted in batch.values()]
+        self._gate.leadership.check()
+        sent_at = self._clock.monotonic()
+        for wanted in batch.values():
+            wanted.manager.sends = record_send(wanted.manager.sends, wanted.resources, now=sent_at)
+            wanted.manager.restart_evidence()
+            self._metrics.observe_propagation("sent", sent_at - wanted.since)
+        self._on_sent()
+        try:
+            await self._resource_manager.update_node_resource(updates)
+        except UnrecognizedNodeError as problem:
+            return self._note_unrecognized(batch, problem, sent_at)
+        except YarnCopilotError as problem:
+            self._note_failure(batch, problem, sent_at)
+            return None
+        except asyncio.CancelledError:
+            self._mark(batch, sent_at, landed=None)
+            raise
+        self._note_success(batch, sent_at)
+        return None
+
+    def _update(self, wanted: Wanted) -> NodeResourceUpdate:
+        manager = wanted.manager
+        assert manager.node_id is not None  # noqa: S101  # the planner sends nothing to an unmatched NodeManager
+        report = self._book.report_of(manager)
+        resource = Resource(
+            memory_mib=wanted.resources.memory_mib,
+            vcores=wanted.resources.vcores,
+            # A type that an update does not name is set to zero by the ResourceManager.
+            custom=() if report is None else report.capability.custom,
+        )
+        return NodeResourceUpdate(node_id=manager.node_id, resource=resource)
+
+    def _note_success(self, batch: dict[ManagerKey, Wanted], sent_at: float) -> None:
+        now = self._clock.monotonic()
+        for wanted in batch.values():
+            wanted.manager.sends = mark_answered(wanted.manager.sends, sent_at=sent_at, now=now)
+            note_recognized(wanted.manager)
+        self._failures = 0
+        self.last_error = ""
+        self._metrics.count_write("yarn", "applied")
+        self._on_sent()
+        if len(batch) > 1:
+            logger.info("Capacities sent", extra={"cluster": self.cluster, "nodes": len(batch)})
+            return
+        wanted = next(iter(batch.values()))
+        keys = {
+            "node": wanted.node,
+            "cluster": self.cluster,
+            "node_id": str(wanted.manager.node_id),
+            "memory_mib": wanted.resources.memory_mib,
+            "vcores": wanted.resources.vcores,
+        }
+        logger.info("Capacity sent", extra=keys)
+
+    def _note_unrecognized(
+        self, batch: dict[ManagerKey, Wanted], problem: UnrecognizedNodeError, sent_at: float
+    ) -> NodeId | None:
+        now = self._clock.monotonic()
+        self._metrics.count_write("yarn", "refused")
+        found = None
+        for wanted in batch.values():
+            wanted.manager.sends = mark_refused(wanted.manager.sends, sent_at=sent_at)
+            if wanted.manager.node_id == problem.node_id:
+                found = wanted
+        if found is None:
+            # The answer names a node that was not asked for; repeating the batch would give the same answer.
+            self._failures += 1
+            self.last_error = str(problem)
+            self._dirty.mark_all(wanted.node for wanted in batch.values())
+            return None
+        seconds = note_unrecognized(found.manager, now=now, longest_seconds=self.unrecognized_backoff_max_seconds)
+        self._on_unrecognized(found.node, found.manager, seconds)
+        self._dirty.mark_at(found.node, found.manager.retry_at)
+        return problem.node_id
+
+    def _note_failure(self, batch: dict[ManagerKey, Wanted], problem: YarnCopilotError, sent_at: float) -> None:
+        self._failures += 1
+        self.last_error = str(problem)
+        # A refusal, or a connection that never came about, leaves nothing on its way; any other end may.
+        nothing_landed = isinstance(problem, RemoteCallError | ConnectError)
+        self._mark(batch, sent_at, landed=False if nothing_landed else None)
+        self._metrics.count_write("yarn", "failed")
+        self._metrics.count_error("node_capacity", problem)
+        keys = {"cluster": self.cluster, "nodes": len(batch)}
+        logger.warning("Capacities not sent, they are tried again: %s", problem, extra=keys)
+        for wanted in batch.values():
+            self._dirty.mark_at(wanted.node, self._clock.monotonic() + min(0.5 * self._failures, 5.0))
+
+    def _mark(self, batch: dict[ManagerKey, Wanted], sent_at: float, *, landed: bool | None) -> None:
+        """Note the end of a call without success: refused for certain (False), or unknown (None)."""
+        mark = mark_lost if landed is None else mark_refused
+        for wanted in batch.values():
+            wanted.manager.sends = mark(wanted.manager.sends, sent_at=sent_at)

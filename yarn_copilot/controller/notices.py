@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tell each change of a node's condition once: an Event, a log line and a reason with its age.
+
+A condition that holds for hours is told when it begins and when it ends. Only the leader tells; a standby knows.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from batch_resources.ledger import Hold, NodePlan
+from yarn_copilot.controller.memory import NodeMemory
+from yarn_copilot.controller.ports import Clock, EventSink, Leadership
+from yarn_copilot.controller.state.nodes import NodeFacts
+from yarn_copilot.observability.metrics import Metrics
+from yarn_copilot.observability.reasons import Reason
+
+logger = logging.getLogger(__name__)
+
+_REASON_OF_HOLD: Mapping[Hold, Reason] = {
+    Hold.ORIGIN_ABSENT: Reason.ORIGIN_ABSENT,
+    Hold.ORIGIN_DEGRADED: Reason.ORIGIN_DEGRADED,
+    Hold.ORIGIN_MALFORMED: Reason.ORIGIN_MALFORMED,
+    Hold.ORIGIN_STALE: Reason.ORIGIN_STALE,
+    Hold.ORIGIN_AGE_UNKNOWN: Reason.NODE_METRIC_UNAVAILABLE,
+    Hold.THIRD_PARTY_MALFORMED: Reason.THIRD_PARTY_MALFORMED,
+    Hold.POD_REQUEST_MALFORMED: Reason.POD_REQUEST_MALFORMED,
+    Hold.FLOOR_OVERCOMMIT: Reason.FLOOR_OVERCOMMIT,
+    Hold.FOREIGN_WRITER: Reason.FOREIGN_WRITER,
+    Hold.NODE_MANAGER_UNMATCHED: Reason.NODE_MANAGER_UNMATCHED,
+    Hold.NODE_MANAGER_NOT_RUNNING: Reason.NODE_MANAGER_NOT_RUNNING,
+}
+"""Holds that are a condition to tell; the others are ordinary working and appear in `explain` only."""
+
+_ORIGIN_REASONS = frozenset(
+    {Reason.ORIGIN_ABSENT, Reason.ORIGIN_DEGRADED, Reason.ORIGIN_MALFORMED, Reason.ORIGIN_STALE}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Hold one condition of a node and since when it holds (monotonic seconds)."""
+
+    message: str
+    since: float
+
+
+class NodeNotices:
+    """Hold the conditions of all nodes and tell their changes."""
+
+    def __init__(self, events: EventSink, leadership: Leadership, clock: Clock, metrics: Metrics) -> None:
+        """Take where changes are told."""
+        self._events = events
+        self._leadership = leadership
+        self._clock = clock
+        self._metrics = metrics
+        self._notices: dict[str, dict[Reason, Notice]] = {}
+        self.quiet: frozenset[Reason] = frozenset()
+        """Reasons that are told once for all nodes, elsewhere."""
+
+    def of(self, node: str) -> Mapping[Reason, Notice]:
+        """Give the conditions of a node."""
+        return self._notices.get(node, {})
+
+    def counts(self) -> dict[str, int]:
+        """Count nodes by reason."""
+        counts: dict[str, int] = {}
+        for notices in self._notices.values():
+            for reason in notices:
+                counts[reason.value] = counts.get(reason.value, 0) + 1
+        return counts
+
+    def held_nodes(self) -> int:
+        """Count nodes with any condition."""
+        return sum(1 for notices in self._notices.values() if notices)
+
+    def forget(self, node: str) -> None:
+        """Drop the conditions of a node that is gone."""
+        self._notices.pop(node, None)
+
+    def forget_all(self) -> None:
+        """Start anew: a new leader tells what it finds, once."""
+        self._notices.clear()
+
+    def update(self, facts: NodeFacts, memory: NodeMemory, plan: NodePlan, unreadable: Iterable[str]) -> None:
+        """Compare a new plan's conditions with the ones told before."""
+        now_holding = self._conditions(facts, memory, plan, unreadable)
+        before = self._notices.get(facts.name, {})
+        if not before and not now_holding:
+            return
+        now = self._clock.monotonic()
+        after: dict[Reason, Notice] = {}
+        for reason, message in now_holding.items():
+            known = before.get(reason)
+            after[reason] = Notice(message, known.since if known else now)
+            if known is None:
+                self._tell(facts.name, "Warning", reason, message)
+        ended = before.keys() - after.keys()
+        for reason in ended:
+            logger.info("Condition ended", extra={"reason": reason.value, "node": facts.name})
+        if ended & _ORIGIN_REASONS and not after.keys() & _ORIGIN_REASONS:
+            self._tell(facts.name, "Normal", Reason.ORIGIN_RECOVERED, "Koordinator publishes a usable origin again")
+        if after:
+            self._notices[facts.name] = after
+        else:
+            self._notices.pop(facts.name, None)
+
+    def tell_unrecognized(self, node: str, cluster: str, node_id: str, seconds: float) -> None:
+        """Tell that the ResourceManager refused a node id; called once for each step of the back-off."""
+        message = (
+            f"the ResourceManager of cluster {cluster} does not know {node_id}; the other nodes were updated, "
+            f"next try in {seconds:.0f} s. Compare the annotation yarn.hadoop.apache.org/node-id with `yarn node -list -all`."
+        )
+        self._tell(node, "Warning", Reason.NODE_MANAGER_UNKNOWN, message)
+
+    def tell_foreign_writer(self, node: str, claimed: str) -> None:
+        """Log that somebody else changed our entry; the Event follows with the next plan."""
+        logger.warning("Our entry was changed by somebody else", extra={"node": node, "now": claimed})
+
+    def _tell(self, node: str, type_: str, reason: Reason, message: str) -> None:
+        if not self._leadership.is_leader or reason in self.quiet:
+            return
+        level = logging.WARNING if type_ == "Warning" else logging.INFO
+        logger.log(level, "%s", message, extra={"reason": reason.value, "node": node})
+        self._events.node_event(node, type=type_, reason=reason.value, message=message)
+        self._metrics.count_event(type_, reason.value)
+
+    def _conditions(
+        self, facts: NodeFacts, memory: NodeMemory, plan: NodePlan, unreadable: Iterable[str]
+    ) -> dict[Reason, str]:
+        found: dict[Reason, str] = {}
+        for hold in plan.holds:
+            reason = _REASON_OF_HOLD.get(hold)
+            if reason is not None:
+                found[reason] = _sentence(reason, facts, unreadable)
+        for manager in plan.managers:
+            for hold in manager.holds:
+                reason = _REASON_OF_HOLD.get(hold)
+                if reason is None:
+                    continue
+                known = memory.managers.get(manager.key)
+                source = known.candidate.source if known and known.candidate else manager.key.node_id
+                found[reason] = _manager_sentence(reason, source, manager.key.cluster, manager.key.node_id)
+        return found
+
+
+def _sentence(reason: Reason, facts: NodeFacts, unreadable: Iterable[str]) -> str:
+    match reason:
+        case Reason.ORIGIN_MALFORMED:
+            return f"annotation node.koordinator.sh/originExtendedAllocatable cannot be used: {facts.origin.detail}; YARN keeps what it uses and does not grow"
+        case Reason.ORIGIN_ABSENT:
+            return "annotation node.koordinator.sh/originExtendedAllocatable is absent; YARN keeps what it uses and does not grow (Koordinator 1.4 or newer with colocation enabled writes it)"
+        case Reason.ORIGIN_DEGRADED:
+            return "Koordinator has withdrawn the batch resources (no report of koordlet, or colocation is disabled); YARN keeps what it uses and does not grow"
+        case Reason.ORIGIN_STALE:
+            return "koordlet's last report is too old to be trusted; YARN keeps what it uses and does not grow (look at koordlet on this node)"
+        case Reason.NODE_METRIC_UNAVAILABLE:
+            return "the node's NodeMetric cannot be read, so the age of origin is unknown; YARN does not grow (set capacity.require_node_metric: false to trust origin without an age)"
+        case Reason.THIRD_PARTY_MALFORMED:
+            return f"annotation node.koordinator.sh/thirdPartyAllocations cannot be read: {facts.third_party_error}; it is left as it is, YARN keeps what it uses. Mend or remove it: Koordinator subtracts nothing meanwhile"
+        case Reason.POD_REQUEST_MALFORMED:
+            return (
+                f"a pod's batch request cannot be counted: {'; '.join(list(unreadable)[:3])}; YARN keeps what it uses"
+            )
+        case Reason.FOREIGN_WRITER:
+            return "somebody else changed the entry hadoop-yarn of the third-party allocations (another bridge still running?); nothing is written for this node until that has stopped"
+        case _:
+            return reason.value
+
+
+def _manager_sentence(reason: Reason, source: str, cluster: str, node_id: str) -> str:
+    match reason:
+        case Reason.FLOOR_OVERCOMMIT:
+            return f"what is left for YARN is less than the floor that {node_id} of cluster {cluster} registers with; the floor stays and is claimed"
+        case Reason.NODE_MANAGER_UNMATCHED:
+            listed = f" under {node_id}" if node_id else " under any of its names or addresses"
+            return f"the NodeManager of {source} is not in the node list of cluster {cluster}{listed}; it gets no capacity until it registers"
+        case Reason.NODE_MANAGER_NOT_RUNNING:
+            return f"the NodeManager {node_id} of cluster {cluster} is not RUNNING; its capacity is left alone and its last use stays claimed"
+        case _:
+            return reason.value

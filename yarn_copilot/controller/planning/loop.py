@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Observe, plan and hand over: one cycle for all nodes that changed, nothing for the others.
+
+The plan itself is pure (`batch_resources.planner`); this loop reads the book, stores the plan in the node's memory and tells
+the two reconcilers what differs. It never waits for a write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from batch_resources.ledger import ClaimAction, NodePlan
+from batch_resources.planner.policy import Policy
+from batch_resources.planner.shared import plan_node
+from yarn_copilot.controller.context import LoopContext
+from yarn_copilot.controller.memory import NodeMemory
+from yarn_copilot.controller.node_capacity.reconciler import CapacityReconciler, Wanted
+from yarn_copilot.controller.notices import NodeNotices
+from yarn_copilot.controller.state.pods import PodLedger
+from yarn_copilot.controller.third_party.reconciler import ClaimReconciler
+
+NODES_PER_TURN = 200
+"""Nodes planned before the event loop gets a turn, so that a mass change does not stall lease and watches."""
+
+_TIMER_SLACK_SECONDS = 0.05
+
+
+class PlanningLoop:
+    """Plan dirty nodes."""
+
+    def __init__(
+        self,
+        context: LoopContext,
+        *,
+        pods: PodLedger,
+        capacities: Mapping[str, CapacityReconciler],
+        claims: ClaimReconciler,
+        notices: NodeNotices,
+        policy: Policy,
+        batch_interval_seconds: float,
+    ) -> None:
+        """Take the views, the writers by cluster, and the policy, which a reload may replace."""
+        self._context = context
+        self._pods = pods
+        self._capacities = capacities
+        self._claims = claims
+        self._notices = notices
+        self.policy = policy
+        self.batch_interval_seconds = batch_interval_seconds
+
+    async def run(self, wait_for_complete_view: Callable[[], Awaitable[None]]) -> None:
+        """Plan for ever, from the first complete view on."""
+        await wait_for_complete_view()
+        while True:
+            await self._context.dirty.wait()
+            if self.batch_interval_seconds > 0:
+                await self._context.clock.sleep(self.batch_interval_seconds)
+            await self.cycle()
+
+    async def cycle(self) -> None:
+        """Plan every node that is due now."""
+        clock = self._context.clock
+        began_at = clock.monotonic()
+        for count, (name, since) in enumerate(self._context.dirty.take().items()):
+            self.plan(name, since=since)
+            if count % NODES_PER_TURN == NODES_PER_TURN - 1:
+                await clock.sleep(0)
+        self._context.metrics.observe_cycle("planning", clock.monotonic() - began_at)
+
+    def plan(self, name: str, *, since: float) -> NodePlan | None:
+        """Plan one node.
+
+        Args:
+            name: the node.
+            since: when its inputs first changed.
+
+        Returns:
+            The plan; None for a node that is gone or has nothing to do with YARN.
+        """
+        book = self._context.book
+        memory = book.memory(name)
+        facts = self._context.nodes.get(name)
+        if memory is None or facts is None:
+            self._notices.forget(name)
+            self._claims.withdraw(name)
+            return None
+        now = self._context.clock.monotonic()
+        observation = book.observe(memory, self.policy, now=now)
+        if observation is None:
+            return None
+        plan = plan_node(observation, self.policy, now=now)
+        memory.plan, memory.planned_at = plan, now
+        self._hand_over(memory, plan, since=since)
+        self._notices.update(facts, memory, plan, self._pods.unreadable(name))
+        for moment in (plan.recheck_at, book.next_moment(memory)):
+            # A moment that is long over has been acted on; to mark it again would plan this node without end.
+            if moment is not None and moment > now - _TIMER_SLACK_SECONDS:
+                self._context.dirty.mark_at(name, max(moment, now + _TIMER_SLACK_SECONDS))
+        return plan
+
+    def _hand_over(self, memory: NodeMemory, plan: NodePlan, *, since: float) -> None:
+        for decision in plan.managers:
+            writer = self._capacities.get(decision.key.cluster)
+            if writer is None:
+                continue
+            if decision.sends_update and decision.target is not None:
+                writer.submit(
+                    Wanted(
+                        node=memory.name,
+                        manager=memory.managers[decision.key],
+                        resources=decision.target,
+                        since=memory.origin_changed_at or since,
+                    )
+                )
+            else:
+                writer.withdraw(decision.key)
+        if plan.claim_action is ClaimAction.KEEP:
+            self._claims.withdraw(memory.name)
+        else:
+            self._claims.submit(memory.name)

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Join views, planner and writers into one controller and run its loops.
+
+Everything outside comes in through `Outside`; settings are turned into values by `translation`. The loops end only by
+cancellation: an unexpected error in one is logged, counted and the loop starts again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from yarn_copilot.config.settings import CpuUnit, Settings
+from yarn_copilot.controller.book import NodeBook
+from yarn_copilot.controller.clusters import ClusterLoops, ClusterPort, build_cluster
+from yarn_copilot.controller.context import LoopContext
+from yarn_copilot.controller.dirty import DirtyNodes
+from yarn_copilot.controller.gate import WriteGate
+from yarn_copilot.controller.intake import KubernetesIntake
+from yarn_copilot.controller.notices import NodeNotices
+from yarn_copilot.controller.planning.loop import PlanningLoop
+from yarn_copilot.controller.ports import Clock, EventSink, Leadership
+from yarn_copilot.controller.state.cluster import ClusterState
+from yarn_copilot.controller.state.metric_ages import MetricAges, reduce_node_metric
+from yarn_copilot.controller.state.nodes import NodeReducer, NodeTable
+from yarn_copilot.controller.state.pods import PodLedger, PodReducer
+from yarn_copilot.controller.state.selectors import LabelSelector
+from yarn_copilot.controller.third_party.reconciler import ClaimReconciler
+from yarn_copilot.controller.translation import to_book_settings, to_policy
+from yarn_copilot.controller.watches import KubernetesWatches
+from yarn_copilot.kube.client import KubeClient
+from yarn_copilot.observability.metrics import Metrics
+from yarn_copilot.observability.reasons import Reason
+
+logger = logging.getLogger(__name__)
+
+RESTART_WAIT_SECONDS = 1.0
+_FRESH_AGE_SHARE = 0.5
+"""A report that comes before half of the allowed age is over changes no plan."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """Hold everything that the controller reaches outside of itself.
+
+    Attributes:
+        kubernetes: reads and writes the API server.
+        clusters: YARN clusters by id.
+        leadership: whether this replica may write.
+        events: where changes are told.
+        clock: both clocks.
+        metrics: what is counted.
+    """
+
+    kubernetes: KubeClient
+    clusters: Mapping[str, ClusterPort]
+    leadership: Leadership
+    events: EventSink
+    clock: Clock
+    metrics: Metrics
+
+
+class Controller:
+    """Be one replica of the controller; belongs to one event loop."""
+
+    def __init__(self, settings: Settings, outside: Outside) -> None:
+        """Build all parts; nothing is read before `run`."""
+        self.settings = settings
+        self.outside = outside
+        self.started_at = outside.clock.monotonic()
+        self.dirty = DirtyNodes(outside.clock)
+        self.notices = NodeNotices(outside.events, outside.leadership, outside.clock, outside.metrics)
+        self._build_views()
+        self._build_loops()
+
+    def _build_views(self) -> None:
+        settings, outside = self.settings, self.outside
+        managers = settings.node_managers
+        intake = KubernetesIntake(self.dirty, outside.clock, self.notices.tell_foreign_writer)
+        host_selector = LabelSelector.parse(managers.host_node_selector) if managers.host_node_selector else None
+        self.reduce_node = NodeReducer(host_selector, physical_cpu=settings.capacity.cpu_unit is CpuUnit.PHYSICAL)
+        self.nodes = NodeTable(intake.node_changed)
+        self.pods = PodLedger(
+            intake.pod_changed,
+            count_node_manager_pod=managers.count_node_manager_pod,
+            on_managers_changed=intake.managers_changed,
+        )
+        self.ages = MetricAges(
+            outside.clock,
+            intake.age_changed,
+            fresh_seconds=settings.capacity.origin_max_age_seconds * _FRESH_AGE_SHARE,
+        )
+        self.watches = KubernetesWatches(
+            outside.kubernetes,
+            nodes=(self.reduce_node, self.nodes),
+            pods=(PodReducer(LabelSelector.parse(managers.pod_selector)), self.pods),
+            metrics=(reduce_node_metric, self.ages),
+            clock=outside.clock,
+        )
+        self.states = {id_: ClusterState(id_, port.addresses) for id_, port in outside.clusters.items()}
+        self.heartbeats = {id_: self._heartbeat(port) for id_, port in outside.clusters.items()}
+        self.book = NodeBook(
+            nodes=self.nodes,
+            pods=self.pods,
+            ages=self.ages,
+            clusters=self.states,
+            heartbeats=self.heartbeats,
+            settings=to_book_settings(settings),
+        )
+        intake.join(self.book)
+        self.ages.on_availability = self._node_metrics_availability
+
+    def _build_loops(self) -> None:
+        settings, outside = self.settings, self.outside
+        self.gate = WriteGate(
+            outside.leadership,
+            outside.clock,
+            kubernetes_contact=self.watches.contact,
+            has_complete_view=self.watches.is_complete,
+            max_silence_seconds=settings.capacity.kubernetes_max_silence_seconds,
+        )
+        context = LoopContext(
+            book=self.book,
+            nodes=self.nodes,
+            reduce_node=self.reduce_node,
+            dirty=self.dirty,
+            gate=self.gate,
+            clock=outside.clock,
+            metrics=outside.metrics,
+        )
+        self.clusters: dict[str, ClusterLoops] = {
+            id_: build_cluster(
+                self.states[id_],
+                port,
+                context=context,
+                settings=settings,
+                notices=self.notices,
+                on_reachable=self._cluster_reachable,
+            )
+            for id_, port in outside.clusters.items()
+        }
+        self.claims = ClaimReconciler(
+            outside.kubernetes, outside.kubernetes, context=context, on_refused=self._claim_refused
+        )
+        self.planning = PlanningLoop(
+            context,
+            pods=self.pods,
+            capacities={id_: loops.capacity for id_, loops in self.clusters.items()},
+            claims=self.claims,
+            notices=self.notices,
+            policy=to_policy(settings),
+            batch_interval_seconds=settings.capacity.batch_interval_seconds,
+        )
+
+    def _heartbeat(self, port: ClusterPort) -> float:
+        return self.settings.yarn.heartbeat_interval_seconds or port.heartbeat_seconds
+
+    async def run(self) -> None:
+        """Run all loops until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self.watches.start(group)
+            for loops in self.clusters.values():
+                self._keep(group, "cluster_view", loops.poller.run)
+                self._keep(group, "node_capacity", loops.capacity.run)
+                self._keep(group, "queues", loops.queues.run)
+            self._keep(group, "third_party", self._run_claims)
+            self._keep(group, "planning", self._run_planning)
+            self._keep(group, "pulse", self._run_pulse)
+
+    def _keep(self, group: asyncio.TaskGroup, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        group.create_task(self._run_for_ever(name, run), name=name)
+
+    async def _run_for_ever(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await run()
+            except Exception as problem:
+                logger.exception("A loop failed unexpectedly and starts again", extra={"loop": name})
+                self.outside.metrics.count_error(name, problem)
+                self.dirty.mark_all(list(self.book.memories))
+            await self.outside.clock.sleep(RESTART_WAIT_SECONDS)
+
+    async def _run_claims(self) -> None:
+        await self.claims.run(parallel=self.settings.kubernetes.parallel_patches)
+
+    async def _run_planning(self) -> None:
+        await self.planning.run(self._wait_for_complete_view)
+
+    async def _wait_for_complete_view(self) -> None:
+        await self.watches.wait_complete()
+        while not all(state.has_view or state.error for state in self.states.values()):
+            await self.outside.clock.sleep(0.05)
+
+    async def _run_pulse(self) -> None:
+        """Notice the ends of the API server's silence, and keep the gauges of the outside fresh."""
+        was_silent = False
+        while True:
+            is_silent = bool(self.gate.why_not_yarn()) and not self.gate.why_not_kubernetes()
+            if was_silent and not is_silent:
+                self.plan_everything()
+            was_silent = is_silent
+            self.watches.tell_metrics(self.outside.metrics)
+            self.outside.metrics.set_ready(self.ready)
+            await self.outside.clock.sleep(1.0)
+
+    @property
+    def ready(self) -> bool:
+        """Tell whether the first complete view exists."""
+        return not self.missing()
+
+    def missing(self) -> list[str]:
+        """Say what the first complete view still lacks.
+
+        A cluster that does not answer holds back only a replica that has no other: its nodes are frozen, the others work.
+        """
+        missing = self.watches.missing()
+        unread = [id_ for id_, state in sorted(self.states.items()) if not state.has_view]
+        if not self.states:
+            missing.append("no YARN cluster is configured")
+        elif len(unread) == len(self.states) or any(not self.states[id_].error for id_ in unread):
+            missing.extend(
+                f"the node list of cluster {id_} has not been read yet: {self.states[id_].error or 'no answer so far'}"
+                for id_ in unread
+            )
+        return missing
+
+    def plan_everything(self) -> None:
+        """Plan all nodes again, and look for the NodeManagers of each."""
+        now = self.outside.clock.monotonic()
+        for name in set(self.book.memories) | set(self.pods.nodes_with_managers()):
+            self.book.identify(name, now=now)
+            self.dirty.mark(name)
+
+    def leadership_changed(self, is_leader: bool, term: int) -> None:
+        """Start a term: forget what only the last one knew, and plan everything."""
+        self.outside.metrics.set_leader(is_leader, term)
+        for memory in self.book.memories.values():
+            memory.claim.written_version = 0
+            memory.claim.possible = ()
+            memory.claim.foreign_since = None
+            for manager in memory.managers.values():
+                manager.restart_evidence()
+        if is_leader:
+            self.notices.forget_all()
+            self.plan_everything()
+        reason = Reason.BECAME_LEADER if is_leader else Reason.LOST_LEADERSHIP
+        message = f"this replica {'writes now' if is_leader else 'stopped writing'}, term {term}"
+        logger.info("%s", message, extra={"reason": reason.value})
+        self.outside.events.controller_event(type="Normal", reason=reason.value, message=message)
+
+    def apply(self, settings: Settings) -> None:
+        """Take over the reloadable part of new settings; the caller has kept the fixed part."""
+        self.settings = settings
+        self.planning.policy = to_policy(settings)
+        self.planning.batch_interval_seconds = settings.capacity.batch_interval_seconds
+        self.book.settings = to_book_settings(settings)
+        self.gate.max_silence_seconds = settings.capacity.kubernetes_max_silence_seconds
+        self.ages.set_fresh_seconds(settings.capacity.origin_max_age_seconds * _FRESH_AGE_SHARE)
+        for id_, port in self.outside.clusters.items():
+            self.heartbeats[id_] = self._heartbeat(port)
+            self.clusters[id_].apply(settings)
+        self.pods.set_count_node_manager_pod(settings.node_managers.count_node_manager_pod)
+        self.plan_everything()
+
+    def _cluster_reachable(self, state: ClusterState, reachable: bool) -> None:
+        keys = {"cluster": state.cluster}
+        if reachable:
+            reason, kind = Reason.RESOURCE_MANAGER_REACHABLE, "Normal"
+            message = f"the ResourceManager of cluster {state.cluster} answers"
+            logger.info("%s", message, extra=keys)
+        else:
+            reason, kind = Reason.RESOURCE_MANAGER_UNREACHABLE, "Warning"
+            message = (
+                f"the ResourceManager of cluster {state.cluster} does not answer: {state.error}; "
+                "its nodes keep their capacity and claim until it does"
+            )
+            logger.warning("%s", message, extra=keys)
+        if self.outside.leadership.is_leader:
+            self.outside.events.controller_event(type=kind, reason=reason.value, message=message)
+
+    def _node_metrics_availability(self, reason: str) -> None:
+        """Tell once for all nodes that NodeMetrics cannot be read, instead of once for each."""
+        self.notices.quiet = frozenset({Reason.NODE_METRIC_UNAVAILABLE}) if reason else frozenset()
+        if reason and self.settings.capacity.require_node_metric:
+            message = (
+                f"NodeMetrics cannot be read ({reason}), so the age of origin is unknown and YARN does not grow; "
+                "grant get, list and watch on nodemetrics.slo.koordinator.sh, or set capacity.require_node_metric: false"
+            )
+            logger.warning("%s", message, extra={"reason": Reason.NODE_METRIC_UNAVAILABLE.value})
+            self.outside.events.controller_event(
+                type="Warning", reason=Reason.NODE_METRIC_UNAVAILABLE.value, message=message
+            )
+        self.dirty.mark_all(list(self.book.memories))
+
+    def _claim_refused(self, node: str, error: str) -> None:
+        message = f"the API server refuses to change node {node}: {error}"
+        self.outside.events.controller_event(type="Warning", reason=Reason.CLAIM_REFUSED.value, message=message)

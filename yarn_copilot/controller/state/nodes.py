@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reduce a Node to its annotations and names, parsed once per text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+
+from msgspec import Struct
+
+from batch_resources.annotations.origin import OriginReading, read_origin
+from batch_resources.annotations.third_party import ThirdPartyAllocations, ThirdPartyError, read_third_party
+from batch_resources.keys import (
+    BATCH_CPU,
+    BATCH_MEMORY,
+    CLUSTER_ID_ANNOTATION,
+    CPU_NORMALIZATION_RATIO_ANNOTATION,
+    ENTRY_NAME,
+    NODE_ID_ANNOTATION,
+    ORIGIN_ANNOTATION,
+    THIRD_PARTY_ANNOTATION,
+)
+from batch_resources.quantities import QuantityError, quantity_ceil
+from batch_resources.resources import BatchResources
+from batch_resources.units import parse_normalization_ratio
+from yarn_copilot.controller.state.selectors import LabelSelector
+from yarn_copilot.kube.model import Node
+
+
+class NodeFacts(Struct, frozen=True, kw_only=True):
+    """Hold what the ledger needs of one version of a Node.
+
+    Attributes:
+        version: resourceVersion as a number; 0 where it is not one.
+        third_party_text: the annotation as stored; None where absent.
+        others: P; None when the annotation cannot be read, `third_party_error` says why.
+        claimed: our entry; None where there is none.
+        host_daemon: the Node matches the selector of host-daemon NodeManagers.
+    """
+
+    name: str
+    uid: str
+    version: int
+    origin: OriginReading
+    allocatable: BatchResources | None
+    third_party_text: str | None
+    third_party_error: str = ""
+    others: BatchResources | None
+    claimed: BatchResources | None
+    normalization_ratio: Fraction | None = None
+    addresses: tuple[str, ...] = ()
+    node_id: str | None = None
+    cluster: str | None = None
+    host_daemon: bool = False
+
+
+class NodeReducer:
+    """Turn a Node into `NodeFacts`."""
+
+    def __init__(self, host_selector: LabelSelector | None, *, physical_cpu: bool) -> None:
+        """Take the selector of Nodes with host-daemon NodeManagers and the choice of the CPU unit."""
+        self._host_selector = host_selector
+        self._physical_cpu = physical_cpu
+
+    def __call__(self, node: Node) -> NodeFacts:
+        """Reduce one Node; never raises on what others wrote into it."""
+        annotations = node.metadata.annotations
+        third_party_text = annotations.get(THIRD_PARTY_ANNOTATION)
+        others, claimed, error = read_shares(third_party_text)
+        ratio = parse_normalization_ratio(annotations.get(CPU_NORMALIZATION_RATIO_ANNOTATION))
+        version = node.metadata.resourceVersion
+        return NodeFacts(
+            name=node.metadata.name,
+            uid=node.metadata.uid,
+            version=int(version) if version.isascii() and version.isdigit() else 0,
+            origin=read_origin(annotations.get(ORIGIN_ANNOTATION), node.status.allocatable),
+            allocatable=_allocatable(node),
+            third_party_text=third_party_text,
+            third_party_error=error,
+            others=others,
+            claimed=claimed,
+            normalization_ratio=ratio if self._physical_cpu else None,
+            addresses=tuple(address.address for address in node.status.addresses),
+            node_id=annotations.get(NODE_ID_ANNOTATION),
+            cluster=annotations.get(CLUSTER_ID_ANNOTATION),
+            host_daemon=self._host_selector is not None and self._host_selector.matches(node.metadata.labels),
+        )
+
+
+def read_shares(text: str | None) -> tuple[BatchResources | None, BatchResources | None, str]:
+    """Read P and T from the third-party annotation; on an error both are None and the last item says why."""
+    try:
+        allocations: ThirdPartyAllocations = read_third_party(text)
+        return allocations.others(ENTRY_NAME), allocations.entry(ENTRY_NAME), ""
+    except ThirdPartyError as problem:
+        return None, None, str(problem)
+
+
+def _allocatable(node: Node) -> BatchResources | None:
+    allocatable = node.status.allocatable
+    if BATCH_CPU not in allocatable or BATCH_MEMORY not in allocatable:
+        return None
+    try:
+        return BatchResources(
+            cpu_milli=quantity_ceil(allocatable[BATCH_CPU]), memory_bytes=quantity_ceil(allocatable[BATCH_MEMORY])
+        )
+    except QuantityError:
+        return None
+
+
+class NodeTable:
+    """Be the sink of the node watch: the newest version of every Node."""
+
+    def __init__(self, on_changed: Callable[[NodeFacts | None, NodeFacts | None], None]) -> None:
+        """Take the callback for a Node that changed: facts before and after, None where there are none."""
+        self._on_changed = on_changed
+        self._facts: dict[str, NodeFacts] = {}
+
+    def replaced(self, items: dict[str, NodeFacts]) -> None:
+        """Take a complete list; whatever is missing is gone."""
+        for name in [name for name in self._facts if name not in items]:
+            self.removed(name)
+        for name, facts in items.items():
+            self.upserted(name, facts)
+
+    def upserted(self, key: str, item: NodeFacts) -> None:
+        """Take one version of a Node; a version older than the one known (our own patch was faster) is dropped."""
+        before = self._facts.get(key)
+        if before is not None and before.uid == item.uid and 0 < item.version < before.version:
+            return
+        self._facts[key] = item
+        self._on_changed(before, item)
+
+    def removed(self, key: str) -> None:
+        """Forget a Node."""
+        before = self._facts.pop(key, None)
+        if before is not None:
+            self._on_changed(before, None)
+
+    def unavailable(self, reason: str) -> None:
+        """Ignore that the list is refused for now: the views grow old, and that is what counts."""
+
+    def malformed(self, key: str, reason: str) -> None:
+        """Keep the last facts of a Node that cannot be decoded."""
+
+    def get(self, name: str) -> NodeFacts | None:
+        """Give the newest facts of a Node."""
+        return self._facts.get(name)
+
+    def all(self) -> Iterable[NodeFacts]:
+        """Give the facts of every Node."""
+        return self._facts.values()
+
+    def __len__(self) -> int:
+        return len(self._facts)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keep our entry of each Node's third-party allocations equal to the claim that was planned.
+
+The patch changes nothing but our entry and tests the old text, so another writer's entry is never lost. Steps on one node
+are serial; several nodes are written at once. The plan is read when its turn comes, not when it was queued.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from batch_resources.annotations.third_party import ThirdPartyError, read_third_party
+from batch_resources.keys import ENTRY_NAME, THIRD_PARTY_ANNOTATION
+from batch_resources.ledger import ClaimAction
+from batch_resources.resources import BatchResources
+from yarn_copilot.controller.context import LoopContext
+from yarn_copilot.controller.memory import ClaimMemory, NodeMemory
+from yarn_copilot.controller.ports import NodeAnnotationWriter, NodeReader
+from yarn_copilot.controller.state.nodes import NodeFacts
+from yarn_copilot.errors import YarnCopilotError
+from yarn_copilot.kube.errors import (
+    ConflictError,
+    ForbiddenError,
+    KubeConnectionError,
+    NotFoundError,
+    NotLeaderError,
+    PreconditionFailedError,
+    ServerError,
+)
+from yarn_copilot.kube.model import Node
+
+logger = logging.getLogger(__name__)
+
+_FAILURE_WAIT_MAX_SECONDS = 30.0
+
+
+class ClaimReconciler:
+    """Write the claims of all nodes."""
+
+    def __init__(
+        self,
+        writer: NodeAnnotationWriter,
+        reader: NodeReader,
+        *,
+        context: LoopContext,
+        on_refused: Callable[[str, str], None],
+    ) -> None:
+        """Take the API server's two ports and the callback for a refusal that a person has to mend."""
+        self._writer = writer
+        self._reader = reader
+        self._book = context.book
+        self._nodes = context.nodes
+        self._reduce_node = context.reduce_node
+        self._dirty = context.dirty
+        self._gate = context.gate
+        self._clock = context.clock
+        self._metrics = context.metrics
+        self._on_refused = on_refused
+        self._waiting: dict[str, None] = {}
+        self._in_flight: set[str] = set()
+        self._available = asyncio.Event()
+
+    def submit(self, name: str) -> None:
+        """Write a node's claim as soon as a worker is free."""
+        self._waiting[name] = None
+        self._available.set()
+
+    def withdraw(self, name: str) -> None:
+        """Do not write a node's claim: it has become unnecessary."""
+        self._waiting.pop(name, None)
+
+    async def run(self, *, parallel: int) -> None:
+        """Write for ever with so many workers."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(parallel):
+                group.create_task(self._work())
+
+    async def _work(self) -> None:
+        while True:
+            name = self._next()
+            if name is None:
+                self._available.clear()
+                await self._available.wait()
+                continue
+            self._in_flight.add(name)
+            try:
+                await self.write_node(name)
+            finally:
+                self._in_flight.discard(name)
+                if self._waiting:
+                    self._available.set()
+
+    def _next(self) -> str | None:
+        for name in self._waiting:
+            if name not in self._in_flight:
+                del self._waiting[name]
+                return name
+        return None
+
+    async def write_node(self, name: str) -> None:
+        """Write one node's claim if it still differs."""
+        memory = self._book.memory(name)
+        facts = self._nodes.get(name)
+        if memory is None or facts is None or memory.plan is None:
+            return
+        plan = memory.plan
+        if plan.claim_action is ClaimAction.KEEP or self._gate.why_not_kubernetes():
+            return
+        claim = None if plan.claim_action is ClaimAction.REMOVE else plan.claim
+        if facts.claimed == claim:
+            return
+        try:
+            text = _changed_text(facts, claim)
+            self._gate.leadership.check()
+        except (ThirdPartyError, NotLeaderError):
+            return  # held by the planner, or the next leader's business
+        await self._patch(memory, facts, claim, text)
+
+    async def _patch(
+        self, memory: NodeMemory, facts: NodeFacts, claim: BatchResources | None, text: str | None
+    ) -> None:
+        ours = memory.claim
+        ours.possible = (*ours.possible, claim)
+        began_at = self._clock.monotonic()
+        try:
+            node = await self._writer.patch_node_annotations(
+                facts.name,
+                expected={THIRD_PARTY_ANNOTATION: facts.third_party_text},
+                changed={THIRD_PARTY_ANNOTATION: text},
+            )
+        except YarnCopilotError as problem:
+            await self._note_failure(memory, claim, problem)
+            return
+        self._metrics.count_write("kubernetes", "applied")
+        self._metrics.observe_cycle("third_party", self._clock.monotonic() - began_at)
+        self._note_success(ours, node, claim)
+        if claim is None:
+            logger.info("Claim removed", extra={"node": facts.name})
+        else:
+            keys = {"node": facts.name, "cpu_milli": claim.cpu_milli, "memory_bytes": claim.memory_bytes}
+            logger.info("Claim written", extra=keys)
+
+    def _note_success(self, ours: ClaimMemory, node: Node, claim: BatchResources | None) -> None:
+        facts = self._reduce_node(node)
+        ours.note_landed(claim, facts.version)
+        ours.possible = ()
+        self._nodes.upserted(facts.name, facts)
+
+    async def _note_failure(self, memory: NodeMemory, claim: BatchResources | None, problem: YarnCopilotError) -> None:
+        ours = memory.claim
+        ours.failures += 1
+        if not isinstance(problem, KubeConnectionError | ServerError):
+            # Refused for certain: this value cannot show up by our doing.
+            ours.possible = tuple(value for value in ours.possible if value != claim)
+        wait = min(0.5 * 2.0 ** min(ours.failures - 1, 8), _FAILURE_WAIT_MAX_SECONDS)
+        if isinstance(problem, PreconditionFailedError | ConflictError):
+            self._metrics.count_write("kubernetes", "conflict")
+            await self._read_again(memory.name)
+            wait = 0.0 if ours.failures == 1 else wait
+        elif isinstance(problem, NotFoundError):
+            self._metrics.count_write("kubernetes", "refused")
+        else:
+            refused = isinstance(problem, ForbiddenError) or not problem.retryable
+            self._metrics.count_write("kubernetes", "refused" if refused else "failed")
+            self._metrics.count_error("third_party", problem)
+            if refused:
+                self._on_refused(memory.name, str(problem))
+            level = logging.WARNING if ours.failures == 1 else logging.DEBUG
+            keys = {"node": memory.name, "next_seconds": round(wait, 1)}
+            logger.log(level, "Claim not written, it is tried again: %s", problem, extra=keys)
+        self._dirty.mark_at(memory.name, self._clock.monotonic() + wait)
+
+    async def _read_again(self, name: str) -> None:
+        """Look at the Node as stored: the view that the patch was based on is behind."""
+        try:
+            facts = self._reduce_node(await self._reader.get_node(name))
+        except YarnCopilotError as problem:
+            self._metrics.count_error("third_party", problem)
+            return
+        self._nodes.upserted(name, facts)
+
+
+def _changed_text(facts: NodeFacts, claim: BatchResources | None) -> str | None:
+    allocations = read_third_party(facts.third_party_text)
+    return allocations.without_entry(ENTRY_NAME) if claim is None else allocations.with_entry(ENTRY_NAME, claim)

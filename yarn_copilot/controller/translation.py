@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turn the settings into the values that planner and loops take.
+
+The one place where configuration keys meet domain names; used at start and at every reload.
+"""
+
+from __future__ import annotations
+
+from batch_resources.planner.policy import Policy
+from batch_resources.resources import BatchResources, YarnResources
+from batch_resources.units import UnitModel
+from yarn_copilot.config.settings import Settings
+from yarn_copilot.controller.book import BookSettings
+from yarn_copilot.controller.cluster_view.poller import PollSettings
+
+
+def to_policy(settings: Settings) -> Policy:
+    """Give the planner's policy."""
+    capacity, yarn = settings.capacity, settings.yarn
+    return Policy(
+        units=UnitModel(milli_cores_per_vcore=capacity.milli_cores_per_vcore),
+        floor=YarnResources(memory_mib=yarn.floor_memory_mib, vcores=yarn.floor_vcores),
+        reserve_percent_cpu=capacity.reserve.cpu_percent,
+        reserve_percent_memory=capacity.reserve.memory_percent,
+        reserve_absolute=BatchResources(
+            cpu_milli=capacity.reserve.cpu_milli, memory_bytes=capacity.reserve.memory_bytes
+        ),
+        dead_band=YarnResources(memory_mib=capacity.dead_band_memory_mib, vcores=capacity.dead_band_vcores),
+        origin_max_age_seconds=capacity.origin_max_age_seconds,
+        require_node_metric=capacity.require_node_metric,
+        growth_window_seconds=capacity.growth_window_seconds,
+    )
+
+
+def to_book_settings(settings: Settings) -> BookSettings:
+    """Give the book's times and weights."""
+    return BookSettings(
+        lost_hold_seconds=settings.yarn.lost_hold_seconds,
+        message_lifetime_seconds=settings.yarn.message_lifetime_seconds,
+        foreign_hold_seconds=settings.capacity.foreign_writer_hold_seconds,
+        default_cluster=settings.node_managers.default_cluster,
+        cluster_weights=settings.node_managers.cluster_weights,
+    )
+
+
+def to_poll_settings(settings: Settings) -> PollSettings:
+    """Give the times between two reads of a cluster."""
+    return PollSettings(
+        interval_seconds=settings.yarn.poll_interval_seconds,
+        confirm_interval_seconds=settings.yarn.confirm_interval_seconds,
+    )
