@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Be the composition root of the controller: build all parts, join them, run them, end them in order."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Final
+
+from yarn_copilot.cli.about import program_version
+from yarn_copilot.cli.place import Place, find_place
+from yarn_copilot.cli.reloading import ReloadTeller
+from yarn_copilot.cli.supervising import Tasks, stop_on_signals
+from yarn_copilot.config.loading import load_settings, settings_hash
+from yarn_copilot.config.settings import Settings
+from yarn_copilot.config.watching import ConfigWatcher
+from yarn_copilot.controller.api.server import APIServer
+from yarn_copilot.controller.clock import SystemClock
+from yarn_copilot.controller.clusters import ClusterPort
+from yarn_copilot.controller.program import Controller, Outside
+from yarn_copilot.controller.reading import Reader
+from yarn_copilot.hadoop.client import ResourceManagerClient
+from yarn_copilot.hadoop.configuration import ClusterConfiguration, read_clusters
+from yarn_copilot.kube.client import KubeClient
+from yarn_copilot.kube.credentials import find_credentials
+from yarn_copilot.kube.events import EventRecorder
+from yarn_copilot.kube.lease import LeaseElector, LeaseSettings, SoleLeader
+from yarn_copilot.observability.logging import configure_logging
+from yarn_copilot.observability.metrics import Metrics
+
+logger = logging.getLogger(__name__)
+
+_LAST_EVENTS_SECONDS: Final = 2.0
+
+
+def run_controller(config: Path, *, environ: Mapping[str, str]) -> int:
+    """Run until a signal.
+
+    Args:
+        config: the settings file; it is watched while the program runs.
+        environ: the process's environment.
+
+    Returns:
+        The exit code: 0 after SIGTERM or SIGINT, 1 when a part ended that should not.
+
+    Raises:
+        ConfigError: the settings, the Hadoop configuration or the credentials are wrong; nothing was started.
+    """
+    settings = load_settings(config, environ)
+    configure_logging(level=settings.log.level, format=settings.log.format)
+    clusters = read_clusters(settings.hadoop.conf_dir)
+    logger.info(
+        "Starting",
+        extra={
+            "version": program_version(),
+            "config": config,
+            "hash": settings_hash(settings),
+            "clusters": ",".join(clusters),
+        },
+    )
+    return asyncio.run(_run(config, settings, clusters, environ))
+
+
+async def _run(
+    config: Path, settings: Settings, clusters: Mapping[str, ClusterConfiguration], environ: Mapping[str, str]
+) -> int:
+    stop = asyncio.Event()
+    async with AsyncExitStack() as stack:
+        stack.enter_context(stop_on_signals(stop))
+        parts = await _build(config, settings, clusters, environ, stack)
+        server = APIServer(
+            parts.reader, parts.metrics, bind_address=settings.server.bind_address, port=settings.server.port
+        )
+        await server.start()
+        stack.push_async_callback(server.aclose)
+        stack.push_async_callback(parts.shut_down)
+        parts.start()
+        ended_well = await parts.tasks.wait(stop)
+    logger.info("Stopped")
+    return 0 if ended_well else 1
+
+
+class _Parts:
+    """Hold what runs. The order of `shut_down` is what a clean hand-over rests on."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        reader: Reader,
+        *,
+        events: EventRecorder,
+        elector: LeaseElector | None,
+        watcher: ConfigWatcher,
+        metrics: Metrics,
+    ) -> None:
+        self.reader = reader
+        self.metrics = metrics
+        self.tasks = Tasks()
+        self._controller = controller
+        self._events = events
+        self._elector = elector
+        self._watcher = watcher
+
+    def start(self) -> None:
+        self.tasks.start({"events": self._events.run(), "config": self._watcher.run()})
+        if self._elector is None:
+            self._controller.leadership_changed(True, SoleLeader.term)
+        else:
+            self._elector.on_change(self._controller.leadership_changed)
+            self.tasks.start({"lease": self._elector.run()})
+        self.tasks.start({"controller": self._controller.run()})
+
+    async def shut_down(self) -> None:
+        """Stop writing, then give the lease back, then tell what is left to tell."""
+        await self.tasks.cancel("controller", "config")
+        if self._elector is not None:
+            await self._elector.release()
+        await self.tasks.cancel()
+        await self._events.drain(_LAST_EVENTS_SECONDS)
+
+
+async def _build(
+    config: Path,
+    settings: Settings,
+    clusters: Mapping[str, ClusterConfiguration],
+    environ: Mapping[str, str],
+    stack: AsyncExitStack,
+) -> _Parts:
+    clock, metrics = SystemClock(), Metrics()
+    metrics.set_build(program_version())
+    place = find_place(settings.leader_election, environ)
+    source = find_credentials(environ, kubeconfig=settings.kubernetes.kubeconfig, context=settings.kubernetes.context)
+    await source.load()  # missing or broken credentials end the start with a sentence
+    client = KubeClient(source, settings.kubernetes, clock=clock)
+    stack.push_async_callback(client.aclose)
+    events = EventRecorder(client, about=place.about, instance=place.identity, clock=clock)
+    elector = _elector(client, settings, place)
+    controller = Controller(
+        settings,
+        Outside(
+            kubernetes=client,
+            clusters={id_: _cluster_port(cluster, settings, clock, stack) for id_, cluster in clusters.items()},
+            leadership=elector or SoleLeader(),
+            events=events,
+            clock=clock,
+            metrics=metrics,
+        ),
+    )
+    teller = ReloadTeller(config, settings, metrics=metrics, events=events, apply=controller.apply)
+    reader = Reader(
+        controller,
+        identity=place.identity,
+        version=program_version(),
+        leader_identity=lambda: elector.holder if elector else place.identity,
+        config=teller.view,
+    )
+    metrics.set_table_source(reader.table)
+    watcher = ConfigWatcher(config, running=settings, environ=environ, on_reload=teller, sleep=clock.sleep)
+    return _Parts(controller, reader, events=events, elector=elector, watcher=watcher, metrics=metrics)
+
+
+def _elector(client: KubeClient, settings: Settings, place: Place) -> LeaseElector | None:
+    election = settings.leader_election
+    if not election.enabled:
+        return None
+    return LeaseElector(
+        client,
+        LeaseSettings(
+            name=election.lease_name,
+            namespace=place.namespace,
+            identity=place.identity,
+            lease_duration_seconds=election.lease_duration_seconds,
+            renew_deadline_seconds=election.renew_deadline_seconds,
+            retry_period_seconds=election.retry_period_seconds,
+            longest_call_seconds=max(settings.kubernetes.request_timeout_seconds, settings.hadoop.call_timeout_seconds),
+        ),
+    )
+
+
+def _cluster_port(
+    cluster: ClusterConfiguration, settings: Settings, clock: SystemClock, stack: AsyncExitStack
+) -> ClusterPort:
+    hadoop = settings.hadoop
+    resource_manager = ResourceManagerClient(
+        cluster,
+        user=hadoop.user,
+        call_timeout_seconds=hadoop.call_timeout_seconds,
+        connect_timeout_seconds=hadoop.connect_timeout_seconds,
+        max_response_bytes=hadoop.max_response_bytes,
+        clock=clock,
+    )
+    stack.push_async_callback(resource_manager.aclose)
+    return ClusterPort(
+        resource_manager=resource_manager,
+        addresses=tuple(str(address) for address in cluster.client_addresses),
+        heartbeat_seconds=cluster.heartbeat_seconds,
+    )
