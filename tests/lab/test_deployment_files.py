@@ -16,6 +16,7 @@ from lab.cluster import Lab
 from lab.hadoop.options import YarnOptions
 from lab.kubernetes.bodies import NodeSpec
 from lab.kubernetes.objects import KubernetesObjects
+from lab.processes import probes
 from yarn_copilot.hadoop.client import ResourceManagerClient
 from yarn_copilot.hadoop.configuration import read_clusters
 from yarn_copilot.hadoop.errors import AccessDeniedError
@@ -68,6 +69,11 @@ def installed(prepared: Lab) -> Lab:
     """Create every object of `deploy/kubernetes`; unknown and misplaced fields are errors."""
     objects = prepared.kubernetes.objects()
     objects.install_koordinator_kinds()
+    probes.wait_until(  # a kind that was just made answers 429 until its storage is ready
+        lambda: "items" in objects.get("/apis/slo.koordinator.sh/v1alpha1/nodemetrics"),
+        what="NodeMetrics are served",
+        timeout_seconds=30.0,
+    )
     objects.create_namespace(NAMESPACE)
     objects.create_node(NodeSpec(name=NODE, cpu="4", memory="8Gi"))
     for path in sorted((ROOT / "deploy" / "kubernetes").glob("*.yaml")):
