@@ -213,7 +213,7 @@ class Controller:
     def missing(self) -> list[str]:
         """Say what the first complete view still lacks.
 
-        A cluster that does not answer holds back only a replica that has no other: its nodes are frozen, the others work.
+        A cluster that does not answer holds back only a replica that has no other: its own nodes are frozen.
         """
         missing = self.watches.missing()
         unread = [id_ for id_, state in sorted(self.states.items()) if not state.has_view]
@@ -286,7 +286,8 @@ class Controller:
         if reason and self.settings.capacity.require_node_metric:
             message = (
                 f"NodeMetrics cannot be read ({reason}), so the age of origin is unknown and YARN does not grow; "
-                "grant get, list and watch on nodemetrics.slo.koordinator.sh, or set capacity.require_node_metric: false"
+                "grant get, list and watch on nodemetrics.slo.koordinator.sh, "
+                "or set capacity.require_node_metric: false"
             )
             logger.warning("%s", message, extra={"reason": Reason.NODE_METRIC_UNAVAILABLE.value})
             self.outside.events.controller_event(

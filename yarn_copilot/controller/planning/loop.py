@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Observe, plan and hand over: one cycle for all nodes that changed, nothing for the others.
 
-The plan itself is pure (`batch_resources.planner`); this loop reads the book, stores the plan in the node's memory and tells
-the two reconcilers what differs. It never waits for a write.
+The plan itself is pure (`batch_resources.planner`); this loop reads the book, stores the plan in the node's memory
+and tells the two reconcilers what differs. It never waits for a write.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Know how old Koordinator's knowledge of a node is.
 
-The age counts from the moment at which `status.updateTime` of the NodeMetric last *changed*, by our monotonic clock. Only
-at first sight is the wall clock asked, since a report may already be old when the bridge starts.
+The age counts from the moment at which `status.updateTime` of the NodeMetric last *changed*, by our monotonic
+clock. Only at first sight is the wall clock asked, since a report may already be old when the bridge starts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keep our entry of each Node's third-party allocations equal to the claim that was planned.
 
-The patch changes nothing but our entry and tests the old text, so another writer's entry is never lost. Steps on one node
-are serial; several nodes are written at once. The plan is read when its turn comes, not when it was queued.
+The patch changes nothing but our entry and tests the old text, so another writer's entry is never lost. Steps on
+one node are serial; several nodes are written at once. The plan is read when its turn comes, not when it was
+queued.
 """
 
 from __future__ import annotations
