@@ -15,7 +15,7 @@ from yarn_copilot.hadoop import connection, errors, failover
 from yarn_copilot.hadoop.addresses import Address
 from yarn_copilot.hadoop.configuration import ClusterConfiguration
 from yarn_copilot.hadoop.model import ClusterMetrics, NodeReport, NodeResourceUpdate, QueueInfo
-from yarn_copilot.hadoop.protocols import administration, application_client
+from yarn_copilot.hadoop.protocols import administration, application_client, node_reports
 
 
 class _SystemClock:
@@ -54,7 +54,7 @@ class ResourceManagerClient:
         self._clock = clock or _SystemClock()
         self._client_port = self._caller(cluster.client_addresses, application_client.PROTOCOL)
         self._admin_port = self._caller(cluster.admin_addresses, administration.PROTOCOL)
-        self._node_reports = application_client.NodeReportDecoder()
+        self._node_reports = node_reports.NodeReportDecoder()
 
     async def __aenter__(self) -> ResourceManagerClient:
         return self

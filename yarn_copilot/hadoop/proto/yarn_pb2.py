@@ -24,17 +24,17 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$yarn_copilot/hadoop/proto/yarn.proto\x12\x18yarn_copilot.hadoop.yarn\"@\n\x13ResourceInformation\x12\x0b\n\x03key\x18\x01 \x02(\t\x12\r\n\x05value\x18\x02 \x01(\x03\x12\r\n\x05units\x18\x03 \x01(\t\"\x80\x01\n\x08Resource\x12\x12\n\nmemory_mib\x18\x01 \x01(\x03\x12\x15\n\rvirtual_cores\x18\x02 \x01(\x05\x12I\n\x12resource_value_map\x18\x03 \x03(\x0b\x32-.yarn_copilot.hadoop.yarn.ResourceInformation\"$\n\x06NodeId\x12\x0c\n\x04host\x18\x01 \x01(\t\x12\x0c\n\x04port\x18\x02 \x01(\x05\"\xee\x02\n\nNodeReport\x12\x31\n\x07node_id\x18\x01 \x01(\x0b\x32 .yarn_copilot.hadoop.yarn.NodeId\x12\x14\n\x0chttp_address\x18\x02 \x01(\t\x12\x11\n\track_name\x18\x03 \x01(\t\x12\x30\n\x04used\x18\x04 \x01(\x0b\x32\".yarn_copilot.hadoop.yarn.Resource\x12\x36\n\ncapability\x18\x05 \x01(\x0b\x32\".yarn_copilot.hadoop.yarn.Resource\x12\x12\n\ncontainers\x18\x06 \x01(\x05\x12\x37\n\nnode_state\x18\x07 \x01(\x0e\x32#.yarn_copilot.hadoop.yarn.NodeState\x12\x15\n\rhealth_report\x18\x08 \x01(\t\x12!\n\x19last_health_report_millis\x18\t \x01(\x03\x12\x13\n\x0bnode_labels\x18\n \x03(\t\"R\n\x16GetClusterNodesRequest\x12\x38\n\x0bnode_states\x18\x01 \x03(\x0e\x32#.yarn_copilot.hadoop.yarn.NodeState\"7\n\x17GetClusterNodesResponse\x12\x1c\n\x14\x65ncoded_node_reports\x18\x01 \x03(\x0c\"\x9e\x03\n\x0fQueueStatistics\x12\x1e\n\x16\x61pplications_submitted\x18\x01 \x01(\x03\x12\x1c\n\x14\x61pplications_running\x18\x02 \x01(\x03\x12\x1c\n\x14\x61pplications_pending\x18\x03 \x01(\x03\x12\x1c\n\x14\x61vailable_memory_mib\x18\x08 \x01(\x03\x12\x1c\n\x14\x61llocated_memory_mib\x18\t \x01(\x03\x12\x1a\n\x12pending_memory_mib\x18\n \x01(\x03\x12\x1b\n\x13reserved_memory_mib\x18\x0b \x01(\x03\x12\x18\n\x10\x61vailable_vcores\x18\x0c \x01(\x03\x12\x18\n\x10\x61llocated_vcores\x18\r \x01(\x03\x12\x16\n\x0epending_vcores\x18\x0e \x01(\x03\x12\x17\n\x0freserved_vcores\x18\x0f \x01(\x03\x12\x1c\n\x14\x61llocated_containers\x18\x10 \x01(\x03\x12\x1a\n\x12pending_containers\x18\x11 \x01(\x03\x12\x1b\n\x13reserved_containers\x18\x12 \x01(\x03\"\xae\x02\n\tQueueInfo\x12\x12\n\nqueue_name\x18\x01 \x01(\t\x12\x10\n\x08\x63\x61pacity\x18\x02 \x01(\x02\x12\x18\n\x10maximum_capacity\x18\x03 \x01(\x02\x12\x18\n\x10\x63urrent_capacity\x18\x04 \x01(\x02\x12\x33\n\x05state\x18\x05 \x01(\x0e\x32$.yarn_copilot.hadoop.yarn.QueueState\x12\x39\n\x0c\x63hild_queues\x18\x06 \x03(\x0b\x32#.yarn_copilot.hadoop.yarn.QueueInfo\x12\x43\n\x10queue_statistics\x18\n \x01(\x0b\x32).yarn_copilot.hadoop.yarn.QueueStatistics\x12\x12\n\nqueue_path\x18\x0f \x01(\t\"x\n\x13GetQueueInfoRequest\x12\x12\n\nqueue_name\x18\x01 \x01(\t\x12\x1c\n\x14include_applications\x18\x02 \x01(\x08\x12\x1c\n\x14include_child_queues\x18\x03 \x01(\x08\x12\x11\n\trecursive\x18\x04 \x01(\x08\"O\n\x14GetQueueInfoResponse\x12\x37\n\nqueue_info\x18\x01 \x01(\x0b\x32#.yarn_copilot.hadoop.yarn.QueueInfo\"\xb1\x01\n\x12YarnClusterMetrics\x12\x15\n\rnode_managers\x18\x01 \x01(\x05\x12\x16\n\x0e\x64\x65\x63ommissioned\x18\x02 \x01(\x05\x12\x0e\n\x06\x61\x63tive\x18\x03 \x01(\x05\x12\x0c\n\x04lost\x18\x04 \x01(\x05\x12\x11\n\tunhealthy\x18\x05 \x01(\x05\x12\x10\n\x08rebooted\x18\x06 \x01(\x05\x12\x17\n\x0f\x64\x65\x63ommissioning\x18\x07 \x01(\x05\x12\x10\n\x08shutdown\x18\x08 \x01(\x05\"\x1a\n\x18GetClusterMetricsRequest\"b\n\x19GetClusterMetricsResponse\x12\x45\n\x0f\x63luster_metrics\x18\x01 \x01(\x0b\x32,.yarn_copilot.hadoop.yarn.YarnClusterMetrics\"c\n\x0eResourceOption\x12\x34\n\x08resource\x18\x01 \x01(\x0b\x32\".yarn_copilot.hadoop.yarn.Resource\x12\x1b\n\x13over_commit_timeout\x18\x02 \x01(\x05\"\x87\x01\n\x0fNodeResourceMap\x12\x31\n\x07node_id\x18\x01 \x01(\x0b\x32 .yarn_copilot.hadoop.yarn.NodeId\x12\x41\n\x0fresource_option\x18\x02 \x01(\x0b\x32(.yarn_copilot.hadoop.yarn.ResourceOption\"a\n\x19UpdateNodeResourceRequest\x12\x44\n\x11node_resource_map\x18\x01 \x03(\x0b\x32).yarn_copilot.hadoop.yarn.NodeResourceMap\"\x1c\n\x1aUpdateNodeResourceResponse*\x97\x01\n\tNodeState\x12\n\n\x06NS_NEW\x10\x01\x12\x0e\n\nNS_RUNNING\x10\x02\x12\x10\n\x0cNS_UNHEALTHY\x10\x03\x12\x15\n\x11NS_DECOMMISSIONED\x10\x04\x12\x0b\n\x07NS_LOST\x10\x05\x12\x0f\n\x0bNS_REBOOTED\x10\x06\x12\x16\n\x12NS_DECOMMISSIONING\x10\x07\x12\x0f\n\x0bNS_SHUTDOWN\x10\x08*:\n\nQueueState\x12\r\n\tQ_STOPPED\x10\x01\x12\r\n\tQ_RUNNING\x10\x02\x12\x0e\n\nQ_DRAINING\x10\x03')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$yarn_copilot/hadoop/proto/yarn.proto\x12\x18yarn_copilot.hadoop.yarn\"@\n\x13ResourceInformation\x12\x0b\n\x03key\x18\x01 \x02(\t\x12\r\n\x05value\x18\x02 \x01(\x03\x12\r\n\x05units\x18\x03 \x01(\t\"\x80\x01\n\x08Resource\x12\x12\n\nmemory_mib\x18\x01 \x01(\x03\x12\x15\n\rvirtual_cores\x18\x02 \x01(\x05\x12I\n\x12resource_value_map\x18\x03 \x03(\x0b\x32-.yarn_copilot.hadoop.yarn.ResourceInformation\"$\n\x06NodeId\x12\x0c\n\x04host\x18\x01 \x01(\t\x12\x0c\n\x04port\x18\x02 \x01(\x05\"\xee\x02\n\nNodeReport\x12\x31\n\x07node_id\x18\x01 \x01(\x0b\x32 .yarn_copilot.hadoop.yarn.NodeId\x12\x14\n\x0chttp_address\x18\x02 \x01(\t\x12\x11\n\track_name\x18\x03 \x01(\t\x12\x30\n\x04used\x18\x04 \x01(\x0b\x32\".yarn_copilot.hadoop.yarn.Resource\x12\x36\n\ncapability\x18\x05 \x01(\x0b\x32\".yarn_copilot.hadoop.yarn.Resource\x12\x12\n\ncontainers\x18\x06 \x01(\x05\x12\x37\n\nnode_state\x18\x07 \x01(\x0e\x32#.yarn_copilot.hadoop.yarn.NodeState\x12\x15\n\rhealth_report\x18\x08 \x01(\t\x12!\n\x19last_health_report_millis\x18\t \x01(\x03\x12\x13\n\x0bnode_labels\x18\n \x03(\t\"\x8a\x02\n\x0fNodeReportParts\x12\x17\n\x0f\x65ncoded_node_id\x18\x01 \x01(\x0c\x12\x14\n\x0chttp_address\x18\x02 \x01(\t\x12\x11\n\track_name\x18\x03 \x01(\t\x12\x14\n\x0c\x65ncoded_used\x18\x04 \x01(\x0c\x12\x1a\n\x12\x65ncoded_capability\x18\x05 \x01(\x0c\x12\x12\n\ncontainers\x18\x06 \x01(\x05\x12\x37\n\nnode_state\x18\x07 \x01(\x0e\x32#.yarn_copilot.hadoop.yarn.NodeState\x12!\n\x19last_health_report_millis\x18\t \x01(\x03\x12\x13\n\x0bnode_labels\x18\n \x03(\t\"R\n\x16GetClusterNodesRequest\x12\x38\n\x0bnode_states\x18\x01 \x03(\x0e\x32#.yarn_copilot.hadoop.yarn.NodeState\"7\n\x17GetClusterNodesResponse\x12\x1c\n\x14\x65ncoded_node_reports\x18\x01 \x03(\x0c\"\x9e\x03\n\x0fQueueStatistics\x12\x1e\n\x16\x61pplications_submitted\x18\x01 \x01(\x03\x12\x1c\n\x14\x61pplications_running\x18\x02 \x01(\x03\x12\x1c\n\x14\x61pplications_pending\x18\x03 \x01(\x03\x12\x1c\n\x14\x61vailable_memory_mib\x18\x08 \x01(\x03\x12\x1c\n\x14\x61llocated_memory_mib\x18\t \x01(\x03\x12\x1a\n\x12pending_memory_mib\x18\n \x01(\x03\x12\x1b\n\x13reserved_memory_mib\x18\x0b \x01(\x03\x12\x18\n\x10\x61vailable_vcores\x18\x0c \x01(\x03\x12\x18\n\x10\x61llocated_vcores\x18\r \x01(\x03\x12\x16\n\x0epending_vcores\x18\x0e \x01(\x03\x12\x17\n\x0freserved_vcores\x18\x0f \x01(\x03\x12\x1c\n\x14\x61llocated_containers\x18\x10 \x01(\x03\x12\x1a\n\x12pending_containers\x18\x11 \x01(\x03\x12\x1b\n\x13reserved_containers\x18\x12 \x01(\x03\"\xae\x02\n\tQueueInfo\x12\x12\n\nqueue_name\x18\x01 \x01(\t\x12\x10\n\x08\x63\x61pacity\x18\x02 \x01(\x02\x12\x18\n\x10maximum_capacity\x18\x03 \x01(\x02\x12\x18\n\x10\x63urrent_capacity\x18\x04 \x01(\x02\x12\x33\n\x05state\x18\x05 \x01(\x0e\x32$.yarn_copilot.hadoop.yarn.QueueState\x12\x39\n\x0c\x63hild_queues\x18\x06 \x03(\x0b\x32#.yarn_copilot.hadoop.yarn.QueueInfo\x12\x43\n\x10queue_statistics\x18\n \x01(\x0b\x32).yarn_copilot.hadoop.yarn.QueueStatistics\x12\x12\n\nqueue_path\x18\x0f \x01(\t\"x\n\x13GetQueueInfoRequest\x12\x12\n\nqueue_name\x18\x01 \x01(\t\x12\x1c\n\x14include_applications\x18\x02 \x01(\x08\x12\x1c\n\x14include_child_queues\x18\x03 \x01(\x08\x12\x11\n\trecursive\x18\x04 \x01(\x08\"O\n\x14GetQueueInfoResponse\x12\x37\n\nqueue_info\x18\x01 \x01(\x0b\x32#.yarn_copilot.hadoop.yarn.QueueInfo\"\xb1\x01\n\x12YarnClusterMetrics\x12\x15\n\rnode_managers\x18\x01 \x01(\x05\x12\x16\n\x0e\x64\x65\x63ommissioned\x18\x02 \x01(\x05\x12\x0e\n\x06\x61\x63tive\x18\x03 \x01(\x05\x12\x0c\n\x04lost\x18\x04 \x01(\x05\x12\x11\n\tunhealthy\x18\x05 \x01(\x05\x12\x10\n\x08rebooted\x18\x06 \x01(\x05\x12\x17\n\x0f\x64\x65\x63ommissioning\x18\x07 \x01(\x05\x12\x10\n\x08shutdown\x18\x08 \x01(\x05\"\x1a\n\x18GetClusterMetricsRequest\"b\n\x19GetClusterMetricsResponse\x12\x45\n\x0f\x63luster_metrics\x18\x01 \x01(\x0b\x32,.yarn_copilot.hadoop.yarn.YarnClusterMetrics\"c\n\x0eResourceOption\x12\x34\n\x08resource\x18\x01 \x01(\x0b\x32\".yarn_copilot.hadoop.yarn.Resource\x12\x1b\n\x13over_commit_timeout\x18\x02 \x01(\x05\"\x87\x01\n\x0fNodeResourceMap\x12\x31\n\x07node_id\x18\x01 \x01(\x0b\x32 .yarn_copilot.hadoop.yarn.NodeId\x12\x41\n\x0fresource_option\x18\x02 \x01(\x0b\x32(.yarn_copilot.hadoop.yarn.ResourceOption\"a\n\x19UpdateNodeResourceRequest\x12\x44\n\x11node_resource_map\x18\x01 \x03(\x0b\x32).yarn_copilot.hadoop.yarn.NodeResourceMap\"\x1c\n\x1aUpdateNodeResourceResponse*\x97\x01\n\tNodeState\x12\n\n\x06NS_NEW\x10\x01\x12\x0e\n\nNS_RUNNING\x10\x02\x12\x10\n\x0cNS_UNHEALTHY\x10\x03\x12\x15\n\x11NS_DECOMMISSIONED\x10\x04\x12\x0b\n\x07NS_LOST\x10\x05\x12\x0f\n\x0bNS_REBOOTED\x10\x06\x12\x16\n\x12NS_DECOMMISSIONING\x10\x07\x12\x0f\n\x0bNS_SHUTDOWN\x10\x08*:\n\nQueueState\x12\r\n\tQ_STOPPED\x10\x01\x12\r\n\tQ_RUNNING\x10\x02\x12\x0e\n\nQ_DRAINING\x10\x03')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'yarn_copilot.hadoop.proto.yarn_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_NODESTATE']._serialized_start=2413
-  _globals['_NODESTATE']._serialized_end=2564
-  _globals['_QUEUESTATE']._serialized_start=2566
-  _globals['_QUEUESTATE']._serialized_end=2624
+  _globals['_NODESTATE']._serialized_start=2682
+  _globals['_NODESTATE']._serialized_end=2833
+  _globals['_QUEUESTATE']._serialized_start=2835
+  _globals['_QUEUESTATE']._serialized_end=2893
   _globals['_RESOURCEINFORMATION']._serialized_start=66
   _globals['_RESOURCEINFORMATION']._serialized_end=130
   _globals['_RESOURCE']._serialized_start=133
@@ -43,30 +43,32 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_NODEID']._serialized_end=299
   _globals['_NODEREPORT']._serialized_start=302
   _globals['_NODEREPORT']._serialized_end=668
-  _globals['_GETCLUSTERNODESREQUEST']._serialized_start=670
-  _globals['_GETCLUSTERNODESREQUEST']._serialized_end=752
-  _globals['_GETCLUSTERNODESRESPONSE']._serialized_start=754
-  _globals['_GETCLUSTERNODESRESPONSE']._serialized_end=809
-  _globals['_QUEUESTATISTICS']._serialized_start=812
-  _globals['_QUEUESTATISTICS']._serialized_end=1226
-  _globals['_QUEUEINFO']._serialized_start=1229
-  _globals['_QUEUEINFO']._serialized_end=1531
-  _globals['_GETQUEUEINFOREQUEST']._serialized_start=1533
-  _globals['_GETQUEUEINFOREQUEST']._serialized_end=1653
-  _globals['_GETQUEUEINFORESPONSE']._serialized_start=1655
-  _globals['_GETQUEUEINFORESPONSE']._serialized_end=1734
-  _globals['_YARNCLUSTERMETRICS']._serialized_start=1737
-  _globals['_YARNCLUSTERMETRICS']._serialized_end=1914
-  _globals['_GETCLUSTERMETRICSREQUEST']._serialized_start=1916
-  _globals['_GETCLUSTERMETRICSREQUEST']._serialized_end=1942
-  _globals['_GETCLUSTERMETRICSRESPONSE']._serialized_start=1944
-  _globals['_GETCLUSTERMETRICSRESPONSE']._serialized_end=2042
-  _globals['_RESOURCEOPTION']._serialized_start=2044
-  _globals['_RESOURCEOPTION']._serialized_end=2143
-  _globals['_NODERESOURCEMAP']._serialized_start=2146
-  _globals['_NODERESOURCEMAP']._serialized_end=2281
-  _globals['_UPDATENODERESOURCEREQUEST']._serialized_start=2283
-  _globals['_UPDATENODERESOURCEREQUEST']._serialized_end=2380
-  _globals['_UPDATENODERESOURCERESPONSE']._serialized_start=2382
-  _globals['_UPDATENODERESOURCERESPONSE']._serialized_end=2410
+  _globals['_NODEREPORTPARTS']._serialized_start=671
+  _globals['_NODEREPORTPARTS']._serialized_end=937
+  _globals['_GETCLUSTERNODESREQUEST']._serialized_start=939
+  _globals['_GETCLUSTERNODESREQUEST']._serialized_end=1021
+  _globals['_GETCLUSTERNODESRESPONSE']._serialized_start=1023
+  _globals['_GETCLUSTERNODESRESPONSE']._serialized_end=1078
+  _globals['_QUEUESTATISTICS']._serialized_start=1081
+  _globals['_QUEUESTATISTICS']._serialized_end=1495
+  _globals['_QUEUEINFO']._serialized_start=1498
+  _globals['_QUEUEINFO']._serialized_end=1800
+  _globals['_GETQUEUEINFOREQUEST']._serialized_start=1802
+  _globals['_GETQUEUEINFOREQUEST']._serialized_end=1922
+  _globals['_GETQUEUEINFORESPONSE']._serialized_start=1924
+  _globals['_GETQUEUEINFORESPONSE']._serialized_end=2003
+  _globals['_YARNCLUSTERMETRICS']._serialized_start=2006
+  _globals['_YARNCLUSTERMETRICS']._serialized_end=2183
+  _globals['_GETCLUSTERMETRICSREQUEST']._serialized_start=2185
+  _globals['_GETCLUSTERMETRICSREQUEST']._serialized_end=2211
+  _globals['_GETCLUSTERMETRICSRESPONSE']._serialized_start=2213
+  _globals['_GETCLUSTERMETRICSRESPONSE']._serialized_end=2311
+  _globals['_RESOURCEOPTION']._serialized_start=2313
+  _globals['_RESOURCEOPTION']._serialized_end=2412
+  _globals['_NODERESOURCEMAP']._serialized_start=2415
+  _globals['_NODERESOURCEMAP']._serialized_end=2550
+  _globals['_UPDATENODERESOURCEREQUEST']._serialized_start=2552
+  _globals['_UPDATENODERESOURCEREQUEST']._serialized_end=2649
+  _globals['_UPDATENODERESOURCERESPONSE']._serialized_start=2651
+  _globals['_UPDATENODERESOURCERESPONSE']._serialized_end=2679
 # @@protoc_insertion_point(module_scope)

@@ -87,6 +87,28 @@ class NodeReport(_message.Message):
     node_labels: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, node_id: _Optional[_Union[NodeId, _Mapping]] = ..., http_address: _Optional[str] = ..., rack_name: _Optional[str] = ..., used: _Optional[_Union[Resource, _Mapping]] = ..., capability: _Optional[_Union[Resource, _Mapping]] = ..., containers: _Optional[int] = ..., node_state: _Optional[_Union[NodeState, str]] = ..., health_report: _Optional[str] = ..., last_health_report_millis: _Optional[int] = ..., node_labels: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class NodeReportParts(_message.Message):
+    __slots__ = ("encoded_node_id", "http_address", "rack_name", "encoded_used", "encoded_capability", "containers", "node_state", "last_health_report_millis", "node_labels")
+    ENCODED_NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    HTTP_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    RACK_NAME_FIELD_NUMBER: _ClassVar[int]
+    ENCODED_USED_FIELD_NUMBER: _ClassVar[int]
+    ENCODED_CAPABILITY_FIELD_NUMBER: _ClassVar[int]
+    CONTAINERS_FIELD_NUMBER: _ClassVar[int]
+    NODE_STATE_FIELD_NUMBER: _ClassVar[int]
+    LAST_HEALTH_REPORT_MILLIS_FIELD_NUMBER: _ClassVar[int]
+    NODE_LABELS_FIELD_NUMBER: _ClassVar[int]
+    encoded_node_id: bytes
+    http_address: str
+    rack_name: str
+    encoded_used: bytes
+    encoded_capability: bytes
+    containers: int
+    node_state: NodeState
+    last_health_report_millis: int
+    node_labels: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, encoded_node_id: _Optional[bytes] = ..., http_address: _Optional[str] = ..., rack_name: _Optional[str] = ..., encoded_used: _Optional[bytes] = ..., encoded_capability: _Optional[bytes] = ..., containers: _Optional[int] = ..., node_state: _Optional[_Union[NodeState, str]] = ..., last_health_report_millis: _Optional[int] = ..., node_labels: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class GetClusterNodesRequest(_message.Message):
     __slots__ = ("node_states",)
     NODE_STATES_FIELD_NUMBER: _ClassVar[int]

@@ -3,49 +3,16 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Final, TypeVar
+from typing import Final
 
-from google.protobuf.message import DecodeError, Message
-
-from yarn_copilot.hadoop.errors import ProtocolViolationError
-from yarn_copilot.hadoop.model import ClusterMetrics, NodeId, NodeReport, NodeState, QueueInfo, Resource
+from yarn_copilot.hadoop.model import ClusterMetrics, QueueInfo, Resource
 from yarn_copilot.hadoop.proto import yarn_pb2
-from yarn_copilot.hadoop.protocols import resources
+from yarn_copilot.hadoop.protocols.parsing import parse
 
 PROTOCOL: Final = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
 GET_CLUSTER_NODES: Final = "getClusterNodes"
 GET_CLUSTER_METRICS: Final = "getClusterMetrics"
 GET_QUEUE_INFO: Final = "getQueueInfo"
-
-MessageT = TypeVar("MessageT", bound=Message)
-
-
-class NodeReportDecoder:
-    """Decode node lists and reuse the reports that did not change since the last one.
-
-    An RM writes the same node the same way, so equal bytes are an equal report. Between two polls most nodes differ
-    in nothing, and a controller can skip them by identity.
-    """
-
-    def __init__(self) -> None:
-        """Start without a last list."""
-        self._last: dict[bytes, NodeReport] = {}
-
-    def decode(self, body: bytes) -> list[NodeReport]:
-        """Read GetClusterNodesResponse; the order is the server's.
-
-        Raises:
-            ProtocolViolationError: the bytes do not decode, or a report lacks its node id.
-        """
-        message = parse(yarn_pb2.GetClusterNodesResponse, body, GET_CLUSTER_NODES)
-        last = self._last
-        # A fresh dictionary each time: nodes that are gone must not stay in memory.
-        current: dict[bytes, NodeReport] = {}
-        for encoded in message.encoded_node_reports:
-            current[encoded] = last.get(encoded) or _decode_node_report(encoded)
-        self._last = current
-        return list(current.values())
 
 
 def encode_get_cluster_nodes() -> bytes:
@@ -96,40 +63,6 @@ def decode_queue_info(body: bytes, queue: str) -> QueueInfo | None:
         return None
     parent = queue.rpartition(".")[0]
     return _queue_info(message.queue_info, parent)
-
-
-def parse(kind: type[MessageT], body: bytes, method: str) -> MessageT:
-    """Decode one message.
-
-    Raises:
-        ProtocolViolationError: protobuf refuses the bytes.
-    """
-    message = kind()
-    try:
-        message.ParseFromString(body)
-    except DecodeError as error:
-        raise ProtocolViolationError(f"the answer to {method} does not decode ({len(body)} bytes)") from error
-    return message
-
-
-def _decode_node_report(encoded: bytes) -> NodeReport:
-    report = parse(yarn_pb2.NodeReport, encoded, GET_CLUSTER_NODES)
-    node_id = report.node_id
-    if not node_id.host:
-        raise ProtocolViolationError("a node report has no node id")
-    intern = sys.intern
-    return NodeReport(
-        node_id=NodeId(intern(node_id.host), node_id.port),
-        # A state that a later Hadoop adds does not decode: the RM knows the node, and it is not one to rely on.
-        state=NodeState(report.node_state) if report.HasField("node_state") else NodeState.UNHEALTHY,
-        http_address=intern(report.http_address),
-        rack=intern(report.rack_name),
-        capability=resources.from_proto(report.capability),
-        used=resources.from_proto(report.used),
-        containers=report.containers,
-        last_health_report_millis=report.last_health_report_millis,
-        labels=tuple(intern(label) for label in report.node_labels),
-    )
 
 
 def _queue_info(message: yarn_pb2.QueueInfo, parent: str) -> QueueInfo:
