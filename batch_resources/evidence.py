@@ -78,9 +78,4 @@ def forget_pending(evidence: UseEvidence) -> UseEvidence:
 
 
 def _latest_at_or_before(readings: tuple[UseReading, ...], moment: float) -> int | None:
-    found = None
-    for index, reading in enumerate(readings):
-        if reading.began_at > moment:
-            break
-        found = index
-    return found
+    return max((index for index, reading in enumerate(readings) if reading.began_at <= moment), default=None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from batch_resources.annotations.origin import OriginState
 from batch_resources.evidence import UseReading, observe_use
 from batch_resources.growth import observe_origin
 from batch_resources.ledger import ManagerKey, ManagerObservation, NodeObservation
@@ -219,7 +220,7 @@ class NodeBook:
         )
         for key in gone:
             self.holders.pop(key, None)
-        if facts.origin.resources is not None:
+        if facts.origin.state is OriginState.KNOWN and facts.origin.resources is not None:
             memory.window = observe_origin(
                 memory.window, facts.origin.resources, now=now, length_seconds=policy.growth_window_seconds
             )
