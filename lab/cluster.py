@@ -7,10 +7,9 @@ ends with it.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,9 +18,11 @@ from lab.controller import ControllerProcess
 from lab.errors import LabError
 from lab.hadoop.application import Application
 from lab.hadoop.jars import ensure_application, ensure_jars
+from lab.hadoop.node_manager import NodeManager
 from lab.hadoop.options import YarnOptions
 from lab.hadoop.yarn import Yarn
 from lab.kubernetes.binaries import ensure_binaries
+from lab.kubernetes.bodies import NodeManagerPod, NodeSpec
 from lab.kubernetes.control_plane import ControlPlane
 from lab.kubernetes.credentials import User
 from lab.kubernetes.objects import KubernetesObjects
@@ -51,9 +52,10 @@ class Lab:
         users: further users of the API server with static tokens (service accounts need none, see
             `ControlPlane.service_account_token`).
         progress: where to tell what takes long.
+        remove_state: remove the folder with the lab; None: only a temporary one.
     """
 
-    def __init__(  # noqa: PLR0913 (each is one independent choice of the reader of a test)
+    def __init__(
         self,
         *,
         kubernetes: bool = True,
@@ -63,6 +65,7 @@ class Lab:
         yarn_options: YarnOptions | None = None,
         users: Sequence[User] = (),
         progress: Progress | None = None,
+        remove_state: bool | None = None,
     ) -> None:
         self._with_kubernetes = kubernetes
         self._node_managers = node_managers
@@ -71,6 +74,9 @@ class Lab:
         self._yarn_options = yarn_options or YarnOptions()
         self._users = users
         self._progress = progress or Progress()
+        self._remove_state = remove_state
+        self._applications: list[Application] = []
+        self._controllers: list[ControllerProcess] = []
         self._group: ProcessGroup | None = None
         self._kubernetes: ControlPlane | None = None
         self._yarn: Yarn | None = None
@@ -126,7 +132,7 @@ class Lab:
         """
         prepare_versions = () if self._node_managers is None else (self.hadoop_version,)
         prepare(hadoop_versions=prepare_versions, kubernetes=self._with_kubernetes, progress=self._progress)
-        self._group = ProcessGroup(StateFolder(self._state_dir))
+        self._group = ProcessGroup(StateFolder(self._state_dir, remove=self._remove_state))
         try:
             self._start_servers(self._group)
             self._group.state.publish(self.describe())
@@ -169,6 +175,7 @@ class Lab:
             am_memory_mib=am_memory_mib if managed else None,
             am_vcores=am_vcores,
         )
+        self._applications.append(application)
         application.start(queue)
         return application
 
@@ -184,7 +191,7 @@ class Lab:
             token: bearer token for the API server; None: the administrator's.
         """
         self._count += 1
-        return ControllerProcess.in_lab(
+        controller = ControllerProcess.in_lab(
             self._running_group(),
             name=name or f"controller-{self._count}",
             config=config,
@@ -192,6 +199,48 @@ class Lab:
             yarn=self._yarn,
             token=token,
         )
+        self._controllers.append(controller)
+        return controller
+
+    def enroll(self, node_manager: NodeManager, node: NodeSpec, **pod: Any) -> NodeManagerPod:
+        """Create a node and, on it, the running pod of a NodeManager of this lab.
+
+        Args:
+            node_manager: whose pod it is.
+            node: the node to create.
+            pod: fields of `NodeManagerPod` that differ: by default the pod is `<node>-nm` and carries host name, IP
+                and the node-id annotation of the NodeManager; `node_id=None` leaves matching to the other ways.
+        """
+        identity = node_manager.identity
+        fields: dict[str, Any] = {
+            "name": f"{node.name}-nm",
+            "host_name": identity.short_name,
+            "pod_ip": identity.address,
+            "node_id": identity.node_id,
+            **pod,
+        }
+        described = NodeManagerPod(node_name=node.name, **fields)
+        self.objects.create_node(node)
+        self.objects.create_node_manager_pod(described)
+        return described
+
+    def tidy(self) -> None:
+        """Bring a shared lab back to how it started: all servers running, no applications, controllers or objects.
+
+        Capacities go back to the floor. Namespaces stay: nothing would finish their deletion.
+        """
+        for controller in self._controllers:
+            controller.sigkill()
+        for application in self._applications:
+            application.stop()
+        self._controllers.clear()
+        self._applications.clear()
+        if self._kubernetes is not None:
+            self._kubernetes.revive()
+            self.objects.delete_everything()
+        if self._yarn is not None:
+            self._yarn.revive()
+            self._yarn.reset_capacities()
 
     def describe(self) -> dict[str, Any]:
         """Say how to reach everything, as JSON-able data."""
@@ -229,9 +278,7 @@ class Lab:
                 progress=self._progress,
             )
             parts.append(self._yarn.start)
-        with ThreadPoolExecutor(max(1, len(parts))) as pool:
-            for future in [pool.submit(part) for part in parts]:
-                future.result()
+        _run_together(parts, on_failure=group.close)
         for part in (self._kubernetes, self._yarn):
             self.startup_seconds |= part.startup_seconds if part is not None else {}
         self.startup_seconds["all"] = round(time.monotonic() - began, 2)
@@ -241,3 +288,16 @@ class Lab:
         self.kubernetes.start()
         self.objects.install_koordinator_kinds()
         self.startup_seconds["kubernetes"] = round(time.monotonic() - began, 2)
+
+
+def _run_together(parts: Sequence[Callable[[], None]], *, on_failure: Callable[[], None]) -> None:
+    """Call all parts at once; when one fails, or on Ctrl-C, `on_failure` makes the others end soon."""
+    pool = ThreadPoolExecutor(max(1, len(parts)))
+    try:
+        for future in as_completed([pool.submit(part) for part in parts]):
+            future.result()
+    except BaseException:
+        on_failure()
+        raise
+    finally:
+        pool.shutdown()

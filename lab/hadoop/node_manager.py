@@ -20,6 +20,7 @@ class NodeIdentity:
 
     number: int
     ports: conf.NodePorts
+    domain: str | None
 
     @property
     def short_name(self) -> str:
@@ -28,8 +29,8 @@ class NodeIdentity:
 
     @property
     def host_name(self) -> str:
-        """Return the full host name."""
-        return f"{self.short_name}.lab.internal"
+        """Return the full host name; the address where there is no domain."""
+        return self.address if self.domain is None else f"{self.short_name}.{self.domain}"
 
     @property
     def address(self) -> str:

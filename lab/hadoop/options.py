@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 
@@ -21,6 +21,8 @@ class YarnOptions:
         recover_containers: keep containers over a NodeManager restart.
         resource_manager_heap_mib, node_manager_heap_mib: Java heap limits.
         administrators: `yarn.admin.acl`.
+        domain: domain of the NodeManagers' host names, `nm-<N>.<domain>`.
+        nameless: numbers (from 1) of NodeManagers whose address has no name: the RM knows them by their IPv4 address.
         properties: further yarn-site.xml properties; they win.
     """
 
@@ -37,4 +39,6 @@ class YarnOptions:
     resource_manager_heap_mib: int = 512
     node_manager_heap_mib: int = 192
     administrators: str = "yarn"
+    domain: str = "lab.internal"
+    nameless: Collection[int] = ()
     properties: Mapping[str, str] = field(default_factory=dict)

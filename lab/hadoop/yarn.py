@@ -12,8 +12,8 @@ import requests
 from lab.errors import LabError
 from lab.hadoop import conf, java
 from lab.hadoop.conf import ManagerPorts, NodePorts
-from lab.hadoop.java import Java
 from lab.hadoop.jars import ensure_jars
+from lab.hadoop.java import Java
 from lab.hadoop.node_manager import NodeIdentity, NodeManager
 from lab.hadoop.options import YarnOptions
 from lab.processes import probes
@@ -44,9 +44,11 @@ class Yarn:
         self.folder = group.state.folder("yarn")
         self.conf_dir = self.folder / "conf"
         self.ports = ManagerPorts(**{name: group.ports.take() for name in ManagerPorts.__dataclass_fields__})
-        identities = [_identity(group, number + 1) for number in range(node_managers)]
+        identities = [_identity(group, number + 1, options) for number in range(node_managers)]
         hosts_file = self.folder / "hosts"
-        hosts_file.write_text(conf.hosts_text({each.host_name: each.address for each in identities}))
+        hosts_file.write_text(
+            conf.hosts_text({each.host_name: each.address for each in identities if each.domain is not None})
+        )
         self.java = Java(
             jars=ensure_jars(version, progress), hosts_file=hosts_file, temporary_folder=group.state.folder("tmp")
         )
@@ -107,6 +109,24 @@ class Yarn:
         self.startup_seconds["resourcemanager"] = round(time.monotonic() - began, 2)
         self.wait_for_nodes()
         self.startup_seconds["nodemanagers"] = round(time.monotonic() - began, 2)
+
+    def revive(self) -> None:
+        """Start what does not run, let frozen processes go on, and wait until all NodeManagers are RUNNING."""
+        self.resource_manager.resume()
+        if not self.resource_manager.is_running:
+            self.start_rm()
+        for node_manager in self.node_managers:
+            node_manager.resume()
+            if not node_manager.is_running:
+                node_manager.start()
+        self.wait_for_nodes()
+
+    def reset_capacities(self) -> None:
+        """Give every NodeManager the capacity that it registered with."""
+        floor = (self.options.floor_memory_mib, self.options.floor_vcores)
+        for node_manager in self.node_managers:
+            if self.capacity(node_manager.node_id) != floor:
+                self.set_capacity(node_manager.node_id, *floor)
 
     def start_rm(self) -> None:
         """Start the ResourceManager and wait until it answers."""
@@ -226,6 +246,6 @@ class Yarn:
         return decoded
 
 
-def _identity(group: ProcessGroup, number: int) -> NodeIdentity:
+def _identity(group: ProcessGroup, number: int, options: YarnOptions) -> NodeIdentity:
     ports = NodePorts(**{name: group.ports.take() for name in NodePorts.__dataclass_fields__})
-    return NodeIdentity(number=number, ports=ports)
+    return NodeIdentity(number=number, ports=ports, domain=None if number in options.nameless else options.domain)

@@ -64,6 +64,17 @@ class ControlPlane:
         self.start_api_server()
         self.start_scheduler()
 
+    def revive(self) -> None:
+        """Start what does not run and let frozen servers go on."""
+        for process, start in (
+            (self.etcd, self.start_etcd),
+            (self.api_server, self.start_api_server),
+            (self.scheduler, self.start_scheduler),
+        ):
+            process.resume()
+            if not process.is_running:
+                start()
+
     def start_etcd(self) -> None:
         """Start etcd and wait for its health."""
         self._start(self.etcd, f"{self._etcd_url}/health")

@@ -99,6 +99,14 @@ class KubernetesObjects:
         with ThreadPoolExecutor(_POOL_THREADS) as pool:
             return list(pool.map(function, items))
 
+    def delete_everything(self) -> None:
+        """Delete all nodes, pods, node metrics and events, and the controller's lease in kube-system."""
+        namespaces = [item["metadata"]["name"] for item in self.get("/api/v1/namespaces")["items"]]
+        paths = [f"/api/v1/namespaces/{name}/{kind}" for name in namespaces for kind in ("pods", "events")]
+        paths += ["/api/v1/nodes", NODE_METRICS]
+        paths += ["/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/yarn-copilot"]
+        self.in_parallel(self.delete, paths)
+
     # Nodes
 
     def create_node(self, spec: NodeSpec) -> dict[str, Any]:

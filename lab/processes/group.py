@@ -34,6 +34,7 @@ class ProcessGroup:
         self.ports = PortClaims()
         self._spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lab-spawner")
         self._processes: list[ServerProcess] = []
+        self._closing = False
         self._wrapper = _death_signal_wrapper()
         self._watchdog = self._spawner.submit(self._start_watchdog).result()
 
@@ -49,6 +50,10 @@ class ProcessGroup:
         Raises:
             LabError: something could not be killed.
         """
+        if self._watchdog.poll() is not None:
+            return
+        self._closing = True
+        self._spawner.submit(lambda: None).result()  # what was being started when we were called is started now
         for process in reversed(self._processes):
             process.signal(signal.SIGKILL)
         for process in self._processes:
@@ -65,6 +70,8 @@ class ProcessGroup:
         return self._spawner.submit(self._spawn, command).result()
 
     def _spawn(self, command: Command) -> subprocess.Popen[bytes]:
+        if self._closing:
+            raise LabError(f"the lab is being stopped: {command.name} is not started")
         command.log_path.parent.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, **command.environment, members.MEMBER_VARIABLE: str(self.state.path)}
         with command.log_path.open("ab") as log:

@@ -20,10 +20,15 @@ from lab.processes import members
 
 
 class StateFolder:
-    """Create and name the state folder of a lab."""
+    """Create and name the state folder of a lab.
 
-    def __init__(self, path: Path | None = None) -> None:
-        self.is_temporary = path is None and os.environ.get("LAB_KEEP") != "1"
+    Args:
+        path: the folder; None: a new one among the temporary files.
+        remove: remove it with the lab; None: a temporary one, unless LAB_KEEP=1.
+    """
+
+    def __init__(self, path: Path | None = None, *, remove: bool | None = None) -> None:
+        self.is_temporary = (path is None and os.environ.get("LAB_KEEP") != "1") if remove is None else remove
         if path is None:
             path = Path(tempfile.mkdtemp(prefix="yarn-copilot-lab-"))
         path.mkdir(parents=True, exist_ok=True)

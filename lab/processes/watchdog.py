@@ -15,9 +15,9 @@ import signal
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-import members
+from lab.processes import members
 
 
 def main(state_dir: Path, remove: bool, registry_entry: Path) -> int:
