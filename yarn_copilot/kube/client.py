@@ -34,6 +34,8 @@ T = TypeVar("T")
 USER_AGENT: Final = "yarn-copilot"
 LIST_TIMEOUT_SECONDS: Final = 30.0
 """Deadline of one page: it is larger than a single object and fences nothing."""
+POOL_RESERVE: Final = 16
+"""Connections beside the patches: watches, lists, lease, events, single reads."""
 READ_TRIES: Final = 3
 PATCH_TRIES: Final = 3
 
@@ -222,6 +224,10 @@ class KubeClient:
         async with self._transport.stream(request) as stream:
             yield stream
 
+    async def get_lease(self, name: str, namespace: str) -> Lease:
+        """Read a Lease from storage; raises NotFoundError."""
+        return await self.get(kinds.LEASES, name, namespace)
+
     async def create_lease(self, lease: Lease) -> Lease:
         """Create a Lease; raises ConflictError where it exists already."""
         path = kinds.LEASES.object_path("", lease.metadata.namespace).rstrip("/")
@@ -280,9 +286,6 @@ class KubeClient:
             raise KubeTimeoutError(f"{request.what}: no answer within {request.timeout_seconds:g} s") from error
 
 
-POOL_RESERVE: Final = 16
-"""Connections beside the patches: watches, lists, lease, events, single reads."""
-
 _exponential: Final = tenacity.wait_random_exponential(multiplier=0.1, max=1.0)
 
 
@@ -310,9 +313,10 @@ def _decoded(request: Request, kind: ResourceKind[T], body: bytes) -> T:
 
 
 def _lease_body(lease: Lease) -> bytes:
-    metadata = {"name": lease.metadata.name, "namespace": lease.metadata.namespace}
-    if lease.metadata.resourceVersion:
-        metadata["resourceVersion"] = lease.metadata.resourceVersion
+    metadata: dict[str, Any] = {"name": lease.metadata.name, "namespace": lease.metadata.namespace}
+    for part in ("resourceVersion", "labels", "annotations"):  # a PUT would remove what it leaves out
+        if value := getattr(lease.metadata, part):
+            metadata[part] = value
     return msgspec.json.encode(
         {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": lease.spec}
     )

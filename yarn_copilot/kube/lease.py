@@ -21,13 +21,11 @@ import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from yarn_copilot.errors import YarnCopilotError
-from yarn_copilot.kube import kinds
 from yarn_copilot.kube.backoff import Backoff
-from yarn_copilot.kube.client import KubeClient
-from yarn_copilot.kube.clock import Clock
+from yarn_copilot.kube.clock import Clock, SystemClock
 from yarn_copilot.kube.errors import ConflictError, KubeTimeoutError, NotFoundError, NotLeaderError
 from yarn_copilot.kube.model import Lease, LeaseSpec, ObjectMeta
 
@@ -36,6 +34,19 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 OnChange = Callable[[bool, int], None]
 """Called with `is_leader` and `term` after each change, on the event loop; must be quick."""
+
+
+class LeaseStore(Protocol):
+    """Be the API server as far as this module needs it; `KubeClient` is one."""
+
+    async def get_lease(self, name: str, namespace: str) -> Lease:
+        """Read a Lease; raises NotFoundError."""
+
+    async def create_lease(self, lease: Lease) -> Lease:
+        """Create a Lease; raises ConflictError where it exists."""
+
+    async def replace_lease(self, lease: Lease) -> Lease:
+        """Write a Lease; raises ConflictError unless its resourceVersion is the stored one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,13 +98,13 @@ class LeaseElector:
     Args:
         client: calls the API server.
         settings: Lease and times.
-        clock: injected time; the client's own where absent.
+        clock: injected time.
         on_change: told about every change of leadership.
     """
 
     def __init__(
         self,
-        client: KubeClient,
+        client: LeaseStore,
         settings: LeaseSettings,
         *,
         clock: Clock | None = None,
@@ -101,7 +112,7 @@ class LeaseElector:
     ) -> None:
         self._client = client
         self._settings = settings
-        self._clock = clock or client.clock
+        self._clock: Clock = clock or SystemClock()
         self._listeners: list[OnChange] = [on_change] if on_change else []
         self._backoff = Backoff(settings.retry_period_seconds, 4 * settings.retry_period_seconds)
         self._observed: _Observed | None = None
@@ -233,7 +244,7 @@ class LeaseElector:
 
     async def _read(self) -> Lease | None:
         try:
-            lease = await self._client.get(kinds.LEASES, self._settings.name, self._settings.namespace)
+            lease = await self._client.get_lease(self._settings.name, self._settings.namespace)
         except NotFoundError:
             self._observed = None
             return None

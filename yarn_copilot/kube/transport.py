@@ -229,7 +229,8 @@ class ByteStream:
         """
         try:
             return await self._content.readany()
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, RuntimeError) as error:
+            # RuntimeError is how aiohttp says that the session was closed under a reader.
             raise _translated(self._request, error) from error
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 from batch_resources.quantities import QuantityError, format_binary, format_decimal, parse_quantity
@@ -59,7 +60,7 @@ def _check_metadata(type_: ResourceType, metadata: dict[str, Any]) -> None:
                 type_, name, "patch", f"json: cannot unmarshal into Go struct field ObjectMeta.metadata.{part}"
             )
         for key in texts:
-            if not _KEY.match(key):
+            if not _is_key(key):
                 problem = f'Invalid value: "{key}": name part must consist of alphanumeric characters'
                 raise invalid(type_, name, f"metadata.{part}", problem)
     size = sum(len(key) + len(value) for key, value in metadata.get("annotations", {}).items())
@@ -80,7 +81,13 @@ def _resource_lists(document: dict[str, Any]) -> Iterator[tuple[dict[str, Any], 
                 yield holder, name
 
 
-def _canonical(type_: ResourceType, value: Any) -> str:
+@lru_cache(maxsize=4096)
+def _is_key(text: str) -> bool:
+    return _KEY.match(text) is not None
+
+
+@lru_cache(maxsize=65536)
+def _canonical(type_: ResourceType, value: str | int | float) -> str:
     text = str(value)
     try:
         exact = parse_quantity(value)
