@@ -14,6 +14,21 @@ from typing import Final, NamedTuple
 from yarn_copilot.config.selectors import SelectorError, parse_selector
 from yarn_copilot.config.settings import Settings
 
+RULE_SENTENCES: Final[tuple[str, ...]] = (
+    "`kubernetes.request_timeout_seconds` and `hadoop.call_timeout_seconds` are below "
+    "`leader_election.renew_deadline_seconds`: a replica that loses the lease has no call in flight any more.",
+    "In `leader_election`, `retry_period_seconds` is below `renew_deadline_seconds`, and that is below "
+    "`lease_duration_seconds`.",
+    "`leader_election.lease_duration_seconds` has room for the longest call and two retry periods.",
+    "`hadoop.connect_timeout_seconds` is at most `hadoop.call_timeout_seconds`.",
+    "`yarn.message_lifetime_seconds` is at least `hadoop.call_timeout_seconds`.",
+    "`yarn.confirm_interval_seconds` is at most `yarn.poll_interval_seconds`.",
+    "Selectors have the equality form: `key=value` or `key!=value`, comma separated.",
+    "Weights of `node_managers.cluster_weights` are from 1 to 1000000.",
+    "`leader_election.lease_name` and `leader_election.namespace` are Kubernetes names.",
+)
+"""Say the rules for the reference page, where the functions below say them for one broken value."""
+
 _DNS_NAME: Final = re.compile(r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")
 _DNS_LABEL: Final = re.compile(r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
 

@@ -28,7 +28,7 @@ NODE_MANAGER_FAMILIES: Final[tuple[tuple[str, str], ...]] = (
 )
 COUNT_FAMILIES: Final[tuple[tuple[str, str], ...]] = (
     ("yarn_copilot_nodes_managed", "Nodes that are managed"),
-    ("yarn_copilot_nodes_held", "Managed nodes whose capacity does not follow its target, for whatever reason"),
+    ("yarn_copilot_nodes_held", "Nodes for which any reason holds"),
     ("yarn_copilot_nodes_by_reason", "Nodes for which a reason holds"),
 )
 

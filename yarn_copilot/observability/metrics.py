@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
 
 from yarn_copilot.observability.exposition import render_table
 from yarn_copilot.observability.table import MetricsTable, TableSource
@@ -38,6 +38,7 @@ class Metrics:
         self._create_write_metrics()
         self._create_outside_metrics()
         self._create_own_metrics()
+        ProcessCollector(registry=self.registry)
 
     def _create_loop_metrics(self) -> None:
         self._cycle = Histogram(

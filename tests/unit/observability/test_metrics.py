@@ -29,8 +29,10 @@ def metrics() -> Metrics:
     return Metrics(wall_clock=lambda: 1700000000.0)
 
 
-def test_every_name_has_the_prefix(metrics: Metrics) -> None:
-    assert {name.partition("yarn_copilot_")[0] for name, _ in samples(metrics)} == {""}
+def test_every_name_has_the_prefix_but_the_usual_ones_of_the_process(metrics: Metrics) -> None:
+    names = {name for name, _ in samples(metrics)}
+    assert "process_resident_memory_bytes" in names
+    assert all(name.startswith(("yarn_copilot_", "process_")) for name in names)
 
 
 def test_no_family_appears_twice(metrics: Metrics) -> None:

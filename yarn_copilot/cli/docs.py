@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the reference pages that come from the code: `python -m yarn_copilot.cli.docs docs`.
+
+A developer's command, not part of `yarn-copilot`. A test compares the committed pages with what this writes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from prometheus_client.metrics import MetricWrapperBase
+
+from yarn_copilot.config.fields import SettingField, render_value, section_models, setting_fields
+from yarn_copilot.config.loading import environment_name
+from yarn_copilot.config.rules import RULE_SENTENCES
+from yarn_copilot.observability.exposition import COUNT_FAMILIES, NODE_MANAGER_FAMILIES, stage_families
+from yarn_copilot.observability.metrics import Metrics
+
+_GENERATED: Final = "<!-- Written by `make docs` from the code; edit the code, not this page. -->\n"
+
+_CONFIGURATION_INTRO: Final = """# Configuration reference
+
+The controller reads one YAML file (`yarn-copilot run --config FILE`), normally from a ConfigMap, and the Hadoop
+configuration directory that it names. Every key has a default; an empty file is valid.
+
+- Check a file before you use it: `yarn-copilot config check FILE`. It prints the values in force, or one line for each
+  mistake (file, line, key, what is allowed) and ends with exit code 2.
+- Start one: `yarn-copilot config show-defaults > config.yaml`.
+- Unknown keys, duplicate keys, wrong types and wrong units are refused. Units are in the names (`_seconds`, `_bytes`,
+  `_mib`, `_milli`); values are plain numbers: `5`, not `"5s"`.
+- YAML is read by the 1.2 core schema: only `true` and `false` are booleans; aliases and tags are not allowed. The file
+  may be 1 MiB long.
+- A variable `YARN_COPILOT_<SECTION>__<KEY>` (two underscores) overrides a key of the file, for example
+  `YARN_COPILOT_LOG__LEVEL=DEBUG`; an empty value is null where null is allowed. `--port` overrides both.
+
+## Reload
+
+The file is read every two seconds and compared by content, so that the symlink swap of a ConfigMap counts and a mere
+touch does not. Keys marked *at once* take effect without a restart. A changed key that needs a restart is reported
+(log, Event `ConfigurationNeedsRestart`, metric `yarn_copilot_config_fields_needing_restart`, `yarn-copilot status`) and
+its old value stays in force. A file with a mistake changes nothing: the last good configuration stays in force and the
+mistake is reported in the same places (`ConfigurationRejected`, `yarn_copilot_config_last_reload_successful` 0).
+The files of the Hadoop configuration directory are read once, at the start.
+
+## Rules across keys
+"""
+
+_METRICS_INTRO: Final = """# Metrics reference
+
+`GET /metrics` on the controller's port gives Prometheus' text format 0.0.4. Every name begins with `yarn_copilot_`;
+units are Prometheus' base units (seconds, bytes, cores). Unknown is not zero: an unknown figure has no sample.
+Leader and standby serve the same figures from their own watches; join with `yarn_copilot_leader == 1`, or take the
+maximum over replicas, where only one answer is wanted.
+
+Beside them are the usual figures of the process, such as `process_resident_memory_bytes` and
+`process_cpu_seconds_total`.
+
+A loop that has nothing to do runs no cycle, so only `cluster_view` has a steadily fresh
+`yarn_copilot_loop_last_success_timestamp_seconds`.
+"""
+
+_LABELS: Final[Mapping[str, str]] = {
+    "cluster": "id of a YARN cluster: the part before `.yarn-site.xml`, or `default`",
+    "error": "class of an error",
+    "hash": "short hash of the settings in force",
+    "kind": "nodes, pods or nodemetrics",
+    "loop": "cluster_view, planning, node_capacity, third_party or queues",
+    "node": "name of the Kubernetes node",
+    "node_id": "host:port of a NodeManager, as the ResourceManager lists it",
+    "reason": "a reason; see operations.md",
+    "result": "applied, conflict (tried again), refused or failed (unknown whether it was done)",
+    "stage": "sent (to the ResourceManager) or applied (read back)",
+    "target": "kubernetes (PATCH of a Node) or yarn (updateNodeResource)",
+    "type": "Normal or Warning",
+    "version": "version of the program",
+}
+
+
+def configuration_page() -> str:
+    """Write docs/configuration.md."""
+    lines = [_GENERATED, _CONFIGURATION_INTRO]
+    lines += [f"- {sentence}" for sentence in RULE_SENTENCES]
+    for section, model in section_models().items():
+        fields = [field for path, field in setting_fields().items() if path.rpartition(".")[0] == section]
+        if fields:
+            lines += ["", f"## `{section}`", "", _first_sentence(model.__doc__), ""]
+            for field in fields:
+                lines += _field_lines(field)
+    return "\n".join(lines) + "\n"
+
+
+def metrics_page() -> str:
+    """Write docs/metrics.md."""
+    lines = [_GENERATED, _METRICS_INTRO, "## Pipeline, per node", ""]
+    lines.append("One gauge for each stage and resource, label `node`, in the order in which they are computed.")
+    lines += _table((name, "gauge", "node", text) for name, text, _ in stage_families())
+    lines += ["", "## NodeManagers", ""]
+    lines.append("What a ResourceManager says, label set (`cluster`, `node_id`, `node`).")
+    lines += _table((name, "gauge", "cluster, node_id, node", text) for name, text in NODE_MANAGER_FAMILIES)
+    lines += ["", "## Counts of nodes"]
+    lines += _table((name, "gauge", "reason" if "reason" in name else "", text) for name, text in COUNT_FAMILIES)
+    lines += ["", "## The controller itself"]
+    lines += _table(_own_metrics())
+    lines += ["", "## Labels", ""]
+    lines += [f"- `{label}`: {text}." for label, text in _LABELS.items()]
+    return "\n".join(lines) + "\n"
+
+
+def pages() -> Mapping[str, str]:
+    """Give every generated page by its file name."""
+    return {"configuration.md": configuration_page(), "metrics.md": metrics_page()}
+
+
+def own_metric_labels() -> Mapping[str, tuple[str, ...]]:
+    """Give the labels of each ordinary metric by its exposed name."""
+    return {name: labels for name, _, labels, _ in _own()}
+
+
+def known_labels() -> frozenset[str]:
+    """Name the labels that the page explains."""
+    return frozenset(_LABELS)
+
+
+def _own() -> Iterator[tuple[str, str, tuple[str, ...], str]]:
+    for metric in vars(Metrics()).values():
+        if isinstance(metric, MetricWrapperBase):
+            family = next(iter(metric.describe()))
+            suffix = {"counter": "_total", "info": "_info"}.get(family.type, "")
+            info_label = {"yarn_copilot_config": ("hash",), "yarn_copilot_build": ("version",)}.get(family.name, ())
+            labels = tuple(metric._labelnames) or info_label
+            yield family.name + suffix, family.type, labels, family.documentation
+
+
+def _own_metrics() -> Iterator[tuple[str, str, str, str]]:
+    for name, kind, labels, text in _own():
+        yield name, kind, ", ".join(labels), text
+
+
+def _table(rows: Iterator[tuple[str, str, str, str]]) -> list[str]:
+    lines = ["", "| metric | type | labels | meaning |", "|---|---|---|---|"]
+    return lines + [f"| `{name}` | {kind} | {labels} | {text} |" for name, kind, labels, text in rows]
+
+
+def _field_lines(field: SettingField) -> list[str]:
+    when = "at once" if field.reloadable else "after a restart"
+    return [
+        f"### `{field.path}`",
+        "",
+        field.description,
+        "",
+        f"- Allowed: {field.allowed}.",
+        f"- Default: `{render_value(field.default)}`. A change takes effect {when}.",
+        f"- Variable: `{environment_name(field.path)}`.",
+        "",
+    ]
+
+
+def _first_sentence(text: str | None) -> str:
+    return (text or "").strip().partition("\n")[0]
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages into the folder that the only argument names."""
+    if len(arguments) != 1:
+        print("usage: python -m yarn_copilot.cli.docs FOLDER", file=sys.stderr)
+        return 2
+    for name, text in pages().items():
+        path = Path(arguments[0]) / name
+        path.write_text(text, encoding="utf-8")
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
