@@ -42,6 +42,9 @@ class Writer:
             document["status"] = {"phase": "Pending"} if type_.plural == "pods" else {}
         if type_.plural == "pods":
             document["spec"].setdefault("terminationGracePeriodSeconds", 30)
+        if type_.plural == "nodes":
+            document.setdefault("spec", {})
+            document.setdefault("status", {}).setdefault("daemonEndpoints", {"kubeletEndpoint": {"Port": 0}})
         metadata = document["metadata"]
         key = f"{metadata['namespace']}/{metadata['name']}" if type_.namespaced else metadata["name"]
         stored = self._store.create(type_, key, document)
