@@ -18,6 +18,7 @@ READY := $(VENV)/.ready-$(DIGEST)
 REPORTS := build/reports
 PYTEST := $(BIN)/python -m pytest -m "not soak"
 CODE := batch_resources yarn_copilot lab tests benchmarks
+LINTED := $(CODE) .ci/stages.py
 
 .PHONY: help venv check format unit contract lab-test prepare test coverage soak bench demo proto lock docs clean
 
@@ -43,15 +44,15 @@ $(READY): | $(if $(findstring .cache,$(UV)),$(UV))
 	@touch $@
 
 check: $(READY) ## Format, lint, types, layers, spelling; changes nothing
-	$(BIN)/ruff format --check $(CODE)
-	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(LINTED)
+	$(BIN)/ruff check $(LINTED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell $(CODE) docs Makefile README.md CHANGELOG.md
 
 format: $(READY) ## Format the code and mend what ruff can mend
-	$(BIN)/ruff format $(CODE)
-	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(LINTED)
+	$(BIN)/ruff check --fix $(LINTED)
 
 unit: $(READY) ## Unit tests, under a minute
 	$(PYTEST) tests/unit -n 2 -q --junitxml=$(REPORTS)/unit.xml $(ARGS)
