@@ -82,7 +82,8 @@ demo: $(READY) ## Real servers, a day of load, a live table and a summary
 	$(BIN)/python -m lab demo
 
 proto: $(READY) ## Generate the protobuf modules from our .proto files
-	$(BIN)/python -m yarn_copilot.hadoop.proto.generate
+	$(BIN)/python -m grpc_tools.protoc --proto_path=. --python_out=. --pyi_out=. \
+	  yarn_copilot/hadoop/proto/rpc.proto yarn_copilot/hadoop/proto/yarn.proto lab/fleet/proto/tracker.proto
 
 docs: $(READY) ## Write docs/configuration.md and docs/metrics.md from the code
 	$(BIN)/python -m yarn_copilot.cli.docs docs

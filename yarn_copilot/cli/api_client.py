@@ -21,7 +21,7 @@ _HOW: Final = (
 class APIClient:
     """Read JSON from one controller."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, read_timeout_seconds: float = _READ_TIMEOUT_SECONDS) -> None:
         """Check the address; nothing is sent yet.
 
         Raises:
@@ -31,6 +31,7 @@ class APIClient:
         if parts.scheme not in {"http", "https"} or not parts.netloc:
             raise CommandError(f"--url {url!r} is not a URL such as http://127.0.0.1:8080")
         self._url = url.rstrip("/")
+        self._read_timeout_seconds = read_timeout_seconds
 
     def get(self, path: str) -> dict[str, Any]:
         """Read one endpoint below `/api/v1`.
@@ -40,14 +41,14 @@ class APIClient:
         """
         url = f"{self._url}/api/v1/{path}"
         try:
-            response = requests.get(url, timeout=(_CONNECT_TIMEOUT_SECONDS, _READ_TIMEOUT_SECONDS))
+            response = requests.get(url, timeout=(_CONNECT_TIMEOUT_SECONDS, self._read_timeout_seconds))
         except requests.exceptions.SSLError as error:
             raise CommandError(f"{self._url}: TLS failed: {_cut(error)}") from error
         except requests.exceptions.ConnectTimeout as error:
             raise CommandError(f"{self._url}: no connection within {_CONNECT_TIMEOUT_SECONDS:g} s. {_HOW}") from error
         except requests.exceptions.Timeout as error:
             raise CommandError(
-                f"{self._url}: connected, but no answer within {_READ_TIMEOUT_SECONDS:g} s; see the controller's log"
+                f"{self._url}: connected, but no answer within {self._read_timeout_seconds:g} s; see the controller's log"
             ) from error
         except requests.exceptions.ConnectionError as error:
             refused = "connection refused" if "refused" in str(error).lower() else _cut(error)

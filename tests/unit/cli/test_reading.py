@@ -175,3 +175,31 @@ def test_a_reader_that_leaves_early_is_no_failure(url: str, reader: FakeReader) 
 def test_plain_tables_align_and_mark_empty_cells() -> None:
     table = Table(("name", "how many"), [["a", "1"], ["long name", ""]], frozenset({"how many"}))
     assert plain(table) == "NAME       HOW-MANY\na                 1\nlong name         -"
+
+
+@pytest.mark.parametrize("command", ["queues", "clusters", "status", "explain worker-1"])
+def test_every_reading_command_gives_the_answer_of_the_api_as_json(invoke: Invoke, url: str, command: str) -> None:
+    content = json.loads(invoke(*command.split(), "--url", url, "-o", "json").stdout)
+    assert content["leader"] is True
+    assert content["age_seconds"] is not None
+
+
+def test_wide_queues_have_more_columns(invoke: Invoke, url: str) -> None:
+    header, row = invoke("queues", "--url", url, "-o", "wide").stdout.splitlines()
+    assert header.split()[-1] == "AGE"
+    assert row.split()[-4:] == ["?", "?", "?", "3.0s"]
+
+
+def test_a_terminal_gets_every_name_whole(url: str) -> None:
+    command = f"stty cols 60 2>/dev/null; '{sys.executable}' -m yarn_copilot.cli.main nodes --url {url}"
+    done = subprocess.run(
+        ["script", "--quiet", "--return", "--command", command, "/dev/null"],
+        capture_output=True,
+        text=True,
+        check=True,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "200"},
+    )
+    assert "worker-1" in done.stdout
+    assert "yarn used" in done.stdout
+    assert "Amounts are cores/memory." in done.stdout
