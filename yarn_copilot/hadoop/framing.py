@@ -217,6 +217,9 @@ def decode_response(frame: bytes) -> Response:
         header.ParseFromString(frame[header_start:header_end])
     except DecodeError as error:
         raise ProtocolViolationError(f"response header does not decode ({len(frame)} bytes in the frame)") from error
+    # Python's protobuf reads absent required fields and unknown enum values as defaults; here that would be success.
+    if not header.IsInitialized():
+        raise ProtocolViolationError("response header lacks its call id or a known status")
     call_id = header.call_id - (1 << 32) if header.call_id > CALL_ID_MASK else header.call_id
     if header.status != rpc_pb2.RpcResponseHeader.SUCCESS:
         return Response(
