@@ -19,7 +19,7 @@ from batch_resources.resources import BatchResources, YarnResources
 from batch_resources.units import UnitModel
 from lab.demo.backend import Backend, DemoNode, YarnReading
 from lab.demo.ledger import KubernetesLedger, NodeLedger
-from lab.demo.propagation import PropagationMeter
+from lab.demo.propagation import MismatchMeter, PropagationMeter
 from lab.errors import LabError
 from lab.koordinator.publication import Publication
 
@@ -72,11 +72,14 @@ class Observer:
     """Poll until cancelled and keep count. One task runs it; others read its attributes.
 
     Attributes:
-        views: The newest view of each node by name; empty before the first reading.
+        views: The newest view of each node by name; without those that the ResourceManager does not show as running.
         samples: Node views taken.
         oversold_samples: How many of them were oversold.
         highest_held_over_origin: The largest part of an origin that was handed out.
         highest_on: The node where that was.
+        origin_changes: Publications with another origin than the node's one before.
+        meter: From a change of origin to the capacity that it asks for.
+        claim_meter: From a change of YARN's use to the claim that says so.
     """
 
     def __init__(
@@ -96,6 +99,7 @@ class Observer:
         self.highest_on = ""
         self.origin_changes = 0
         self.meter = PropagationMeter()
+        self.claim_meter = MismatchMeter()
         self._backend = backend
         self._ledger = ledger
         self._publications = publications
@@ -120,7 +124,9 @@ class Observer:
         self._note_publications()
         for node in self._backend.nodes:
             reading = readings.get(node.node_id)
-            if reading is not None:
+            if reading is None:
+                self.views.pop(node.name, None)
+            else:
                 self._take_node(node, reading, at_seconds)
 
     def _take_node(self, node: DemoNode, reading: YarnReading, at_seconds: float) -> None:
@@ -137,6 +143,8 @@ class Observer:
             self.highest_held_over_origin, self.highest_on = view.held_over_origin(), node.name
         is_applied = reading.capacity == view.expected_capacity(self._backend.floor)
         self.meter.observed(node.name, at_seconds, is_applied=is_applied)
+        matches = view.ledger.claimed == view.expected_claim(self._backend.floor)
+        self.claim_meter.observed(node.name, at_seconds, matches=matches)
 
     def _note_publications(self) -> None:
         published = self._publications()

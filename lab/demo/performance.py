@@ -15,11 +15,10 @@ from rich.console import Console
 from lab.demo import table
 from lab.demo.backend import CONTROLLER_SETTINGS, Backend
 from lab.demo.ledger import KubernetesLedger
-from lab.demo.observer import NodeView, Observer
+from lab.demo.observer import Observer
 from lab.demo.propagation import percentile
 from lab.demo.scenario import Scenario
 from lab.demo.summary import Summary
-from lab.errors import LabError
 from lab.koordinator.api import Api
 from lab.koordinator.stand_in import Pace, StandIn
 
@@ -97,24 +96,18 @@ async def _settle(backend: Backend, observer: Observer) -> None:
 def _unsettled_claims(backend: Backend, observer: Observer) -> tuple[str, ...]:
     return tuple(
         f"{view.node.name} claims {view.ledger.claimed} and uses {view.used}"
-        for view in _views(backend, observer)
+        for view in observer.views.values()
         if view.ledger.claimed != view.expected_claim(backend.floor)
     )
 
 
 def _unsettled_capacities(backend: Backend, observer: Observer) -> tuple[str, ...]:
-    return tuple(
-        f"{view.node.name} has {view.capacity} and should have {view.expected_capacity(backend.floor)}"
-        for view in _views(backend, observer)
-        if view.capacity != view.expected_capacity(backend.floor)
+    absent = [node.name for node in backend.nodes if node.name not in observer.views]
+    wrong = [view for view in observer.views.values() if view.capacity != view.expected_capacity(backend.floor)]
+    return (
+        *(f"{name} is not RUNNING at the ResourceManager" for name in absent),
+        *(f"{v.node.name} has {v.capacity} and should have {v.expected_capacity(backend.floor)}" for v in wrong),
     )
-
-
-def _views(backend: Backend, observer: Observer) -> list[NodeView]:
-    missing = [node.name for node in backend.nodes if node.name not in observer.views]
-    if missing:
-        raise LabError(f"the ResourceManager never showed {', '.join(missing)} as running")
-    return list(observer.views.values())
 
 
 async def _sum_up(
@@ -128,6 +121,7 @@ async def _sum_up(
 ) -> Summary:
     writes = await backend.count_writes()
     samples = observer.meter.samples_seconds
+    claim_samples = observer.claim_meter.samples_seconds
     return Summary(
         backend=backend.name,
         mode=str(CONTROLLER_SETTINGS["capacity"]["mode"]),
@@ -147,6 +141,9 @@ async def _sum_up(
         propagation_samples=len(samples),
         propagation_p50_seconds=percentile(samples, 0.5),
         propagation_p99_seconds=percentile(samples, 0.99),
+        claim_samples=len(claim_samples),
+        claim_p50_seconds=percentile(claim_samples, 0.5),
+        claim_p99_seconds=percentile(claim_samples, 0.99),
         pending_changes=observer.meter.pending,
         pods_bound=bound,
         containers_started=backend.workload.started(),

@@ -40,6 +40,22 @@ class PropagationMeter:
             self.samples_seconds += [at_seconds - moment for moment in self._pending.pop(node, [])]
 
 
+class MismatchMeter:
+    """Collect how long mismatches between two values lasted, from the first reading with one to the first without."""
+
+    def __init__(self) -> None:
+        """Start without samples."""
+        self.samples_seconds: list[float] = []
+        self._since: dict[str, float] = {}
+
+    def observed(self, node: str, at_seconds: float, *, matches: bool) -> None:
+        """Note a reading; a value that moves on while the other follows keeps one mismatch open."""
+        if not matches:
+            self._since.setdefault(node, at_seconds)
+        elif node in self._since:
+            self.samples_seconds.append(at_seconds - self._since.pop(node))
+
+
 def percentile(samples: Sequence[float], part: float) -> float | None:
     """Give the smallest sample that at least such a part of all samples does not exceed; None without samples."""
     if not samples:

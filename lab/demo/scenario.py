@@ -117,7 +117,10 @@ class Scenario:
                 cpu_milli=500,
                 memory_bytes=_GIB // 2,
             )
-            await self._api.call("POST", PODS_PATH, body={**_TYPE_POD, **bodies.node_manager_pod(pod)})
+            body = {**_TYPE_POD, **bodies.node_manager_pod(pod)}
+            # Without a class it would have priority 0, and kube-scheduler would evict it to make room for batch pods.
+            body["spec"]["priorityClassName"] = "koord-prod"
+            await self._api.call("POST", PODS_PATH, body=body)
             await self._merge(f"{PODS_PATH}/{pod.name}/status", {"status": bodies.node_manager_pod_status(pod)})
         self._set_load(0.0)
 

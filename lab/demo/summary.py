@@ -17,6 +17,7 @@ class Summary:
         unsettled_capacities: Capacities that at the end were not what origin leaves beside pods, one sentence each.
         controller_trouble: What is wrong with the controller at the end; None when it is healthy.
         propagation_p50_seconds: From the API server having taken a change of origin to the RM having applied it.
+        claim_p50_seconds: From the RM showing another use to the claim on the Node saying so.
         pending_changes: Changes of origin that were never seen applied.
     """
 
@@ -38,6 +39,9 @@ class Summary:
     propagation_samples: int
     propagation_p50_seconds: float | None
     propagation_p99_seconds: float | None
+    claim_samples: int
+    claim_p50_seconds: float | None
+    claim_p99_seconds: float | None
     pending_changes: int
     pods_bound: int
     containers_started: int
@@ -86,6 +90,8 @@ class Summary:
             + (f" (besides: {other})" if other else ""),
             f"change of origin taken by the API server -> applied by the RM: p50 {p50}, p99 {p99} over "
             f"{self.propagation_samples} changes (of {self.origin_changes}; the others asked for no other capacity)",
+            f"change of YARN's use shown by the RM -> claimed on the Node: p50 {_seconds(self.claim_p50_seconds)}, "
+            f"p99 {_seconds(self.claim_p99_seconds)} over {self.claim_samples} changes",
             f"{self.pods_bound} batch pods bound, {self.containers_started} YARN containers ran, "
             f"{self.containers_killed} killed",
         ]
