@@ -250,6 +250,6 @@ async def _drain(response: aiohttp.ClientResponse) -> bytes:
 def _translated(request: Request, error: Exception) -> KubeAPIError:
     if isinstance(error, TimeoutError):  # also aiohttp's own; all of them are OSError
         return KubeTimeoutError(f"{request.what}: no answer, or silence, for {request.timeout_seconds:g} s")
-    if isinstance(error, ValueError):  # aiohttp.InvalidURL among them
+    if isinstance(error, ValueError) and not isinstance(error, OSError):  # an OSError: a certificate not trusted
         return KubeProtocolError(f"{request.what}: {type(error).__name__}")
     return KubeConnectionError(f"{request.what}: {type(error).__name__}: {cut(str(error))}")

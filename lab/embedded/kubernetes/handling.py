@@ -102,13 +102,18 @@ class Handler:
         try:
             self._access.check(user, verb, target)
             scripted = await self._before(request, fault, is_watch=verb == "watch")
-            response = scripted or await self._do(request, verb, target, query, body, fault)
+            if verb == "watch" and scripted is None:
+                # Counted when it opens: it may stay open for long.
+                self._calls.record(Call(verb, target.resource, key, 200, user, body))
+                return await self._watch(request, target, query, fault)
+            response: web.StreamResponse = scripted or self._do(request, verb, target, query, body)
             code = response.status
         except Refusal as refusal:
             code = refusal.code
             response = _refused(refusal)
         finally:
-            self._calls.record(Call(verb, target.resource, key, code, user, body))
+            if code or verb != "watch":
+                self._calls.record(Call(verb, target.resource, key, code, user, body))
         if fault.action is Action.LOSE_ANSWER:
             _cut(request)
         return response
@@ -135,15 +140,13 @@ class Handler:
                 pass
         return None
 
-    async def _do(
-        self, request: web.BaseRequest, verb: str, target: Target, query: Mapping[str, str], body: bytes, fault: Fault
-    ) -> web.StreamResponse:
+    def _do(
+        self, request: web.BaseRequest, verb: str, target: Target, query: Mapping[str, str], body: bytes
+    ) -> web.Response:
         collection = self._store.collection(target.type)
         match verb:
             case "list":
                 return _json(self.lister.page(collection, target.namespace, query))
-            case "watch":
-                return await self._watch(request, target, query, fault)
             case "get":
                 return _json(self._store.get(target.type, target.key).body)
             case "create" if target.subresource == "binding":
