@@ -59,6 +59,7 @@ class ProcessGroup:
         for process in self._processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(10.0)
+            process.close_stdin()
         left = members.kill_members(self.state.path)
         self._stop_watchdog()
         self.ports.close()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find and kill the processes that belong to a lab.
 
-Every process of a lab, and every process these start, carries the environment entry `LAB_MEMBER_OF=<state folder>`.
-That is how YARN containers are found: they run in sessions of their own and outlive a NodeManager that is killed.
+Every process that a lab starts carries the environment entry `LAB_MEMBER_OF=<state folder>`. YARN containers do not:
+a NodeManager starts them with an empty environment, in sessions of their own, and they outlive a NodeManager that is
+killed. They are known by the folders that YARN names in their environment and by their working directory.
 Only the standard library is used here, because the watchdog runs this file without the virtual environment.
 """
 
@@ -21,9 +22,8 @@ _QUIET_SCANS: Final = 2  # a process may fork between being seen and being kille
 
 
 def find_members(state_dir: Path) -> list[int]:
-    """List the pids of living processes that carry the mark of `state_dir`; the caller itself is left out."""
-    entry = f"{MEMBER_VARIABLE}={state_dir}".encode()
-    return [pid for pid in _pids() if pid != os.getpid() and _carries(pid, entry)]
+    """List the pids of living processes that belong to `state_dir`; the caller itself is left out."""
+    return [pid for pid in _pids() if pid != os.getpid() and (_carries(pid, state_dir) or _works_in(pid, state_dir))]
 
 
 def kill_members(state_dir: Path, *, timeout_seconds: float = 10.0) -> list[int]:
@@ -58,12 +58,24 @@ def _pids() -> list[int]:
     return [int(name) for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208 (names only, and often)
 
 
-def _carries(pid: int, entry: bytes) -> bool:
+def _carries(pid: int, state_dir: Path) -> bool:
     try:
-        environment = (_PROC / str(pid) / "environ").read_bytes()
+        environment = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:  # gone, a zombie, or another user's
         return False
-    return entry in environment.split(b"\0")
+    if f"{MEMBER_VARIABLE}={state_dir}".encode() in environment:
+        return True
+    container_entry = f"LOCAL_DIRS={state_dir}/".encode()
+    return any(entry.startswith(container_entry) for entry in environment)
+
+
+def _works_in(pid: int, state_dir: Path) -> bool:
+    """Tell whether a process works in a container's folder, also when that was removed under it."""
+    try:
+        folder = os.readlink(_PROC / str(pid) / "cwd")  # noqa: PTH115 (the target may carry " (deleted)")
+    except OSError:
+        return False
+    return folder.startswith(f"{state_dir}/yarn/") and "/appcache/" in folder
 
 
 def _kill(pid: int) -> None:

@@ -123,6 +123,12 @@ class ServerProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 
+    def close_stdin(self) -> None:
+        """Close the writing end of standard input, if there is one."""
+        if self._child is not None and self._child.stdin is not None:
+            with contextlib.suppress(OSError):  # what was not written yet has no reader any more
+                self._child.stdin.close()
+
     def wait(self, timeout_seconds: float) -> None:
         """Wait for the end of the process; `subprocess.TimeoutExpired` when it lasts longer."""
         if self._child is not None:
