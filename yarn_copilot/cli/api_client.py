@@ -48,7 +48,8 @@ class APIClient:
             raise CommandError(f"{self._url}: no connection within {_CONNECT_TIMEOUT_SECONDS:g} s. {_HOW}") from error
         except requests.exceptions.Timeout as error:
             raise CommandError(
-                f"{self._url}: connected, but no answer within {self._read_timeout_seconds:g} s; see the controller's log"
+                f"{self._url}: connected, but no answer within {self._read_timeout_seconds:g} s; "
+                "see the controller's log"
             ) from error
         except requests.exceptions.ConnectionError as error:
             refused = "connection refused" if "refused" in str(error).lower() else _cut(error)
