@@ -147,6 +147,24 @@ class Fleet:
         if self._task is not None and self._task.done():
             self._task.result()
 
+    def restart_node(self, node: FleetNode) -> None:
+        """Start a node's process anew: it registers with what it was configured with."""
+        if node.is_registered:
+            self._unregister(node)
+        elif node.shutdown_diagnostics is not None:
+            self._unregistered += 1
+            self._all_registered.clear()
+        node.resource = self.options.resource
+        node.shutdown_diagnostics = None
+        node.is_silent = False
+
+    def unregister_node(self, node: FleetNode) -> None:
+        """Stop a node's process in good order: it says goodbye and becomes SHUTDOWN."""
+        node.is_silent = True
+        if self._link is not None:
+            self._link.queue_call(messages.UNREGISTER, node.writer.farewell(), node)
+            self._link.flush()
+
     async def stop(self) -> None:
         """Stop without a word; the nodes become LOST in time."""
         if self._task is not None:
@@ -209,6 +227,8 @@ class Fleet:
         if response.status is not framing.Status.SUCCESS:
             self.statistics.errors += 1
             self.statistics.last_error = f"{response.exception_class_name}: {response.error_message[:256]}"
+        elif node.is_silent:
+            return  # an answer to what was sent before, or to the farewell
         elif node.is_registered:
             self._take_heartbeat_answer(node, response.body)
         else:

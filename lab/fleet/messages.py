@@ -17,6 +17,7 @@ from yarn_copilot.hadoop.proto import yarn_pb2
 PROTOCOL: Final = "org.apache.hadoop.yarn.server.api.ResourceTrackerPB"
 REGISTER: Final = "registerNodeManager"
 HEARTBEAT: Final = "nodeHeartbeat"
+UNREGISTER: Final = "unRegisterNodeManager"
 
 _NODE_STATUS_TAG: Final = b"\x0a"
 _RESPONSE_ID_TAG: Final = b"\x10"
@@ -56,3 +57,7 @@ class MessageWriter:
         """Write NodeHeartbeatRequest."""
         status = self._status_head + encode_varint(response_id) + self._status_tail
         return _NODE_STATUS_TAG + encode_varint(len(status)) + status + self._keys
+
+    def farewell(self) -> bytes:
+        """Write UnRegisterNodeManagerRequest."""
+        return tracker_pb2.UnRegisterNodeManagerRequest(node_id=self._node_id).SerializeToString()

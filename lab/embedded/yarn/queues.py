@@ -24,10 +24,11 @@ DEFAULT_QUEUES = QueueDefinition(
     "root",
     1.0,
     (
-        QueueDefinition("batch", 0.6, (QueueDefinition("etl", 0.75), QueueDefinition("reports", 0.25))),
-        QueueDefinition("adhoc", 0.4),
+        QueueDefinition("batch", 0.6, (QueueDefinition("etl", 0.7), QueueDefinition("adhoc", 0.3))),
+        QueueDefinition("interactive", 0.4),
     ),
 )
+"""The queues of the real ResourceManager in the lab (`lab/hadoop/conf.py`)."""
 
 
 class QueueTree:

@@ -203,6 +203,12 @@ class ResourceManagerState:
         if node is not None and container.is_running:
             self._end_all(node, [container], exit_status)
 
+    def end_application(self, application: int) -> None:
+        """Withdraw an application's asks and end its containers."""
+        self.asks = [ask for ask in self.asks if ask.application != application]
+        for container in [one for one in self.running_containers() if one.application == application]:
+            self.finish(container, ExitStatus.KILLED_AFTER_APPLICATION_COMPLETION)
+
     def running_containers(self) -> Iterator[EmbeddedContainer]:
         """Walk through the containers of all active nodes."""
         for node in self.nodes.values():
@@ -279,9 +285,4 @@ class ResourceManagerState:
             node.scheduler.remove(container, exit_status)
             self.finished.append(container)
             if container.is_application_master:
-                self._end_application(container.application)
-
-    def _end_application(self, application: int) -> None:
-        self.asks = [ask for ask in self.asks if ask.application != application]
-        for container in [one for one in self.running_containers() if one.application == application]:
-            self.finish(container, ExitStatus.KILLED_AFTER_APPLICATION_COMPLETION)
+                self.end_application(container.application)

@@ -242,7 +242,7 @@ class EmbeddedYarn:
         *,
         memory_mib: int,
         vcores: int,
-        queue: str = "adhoc",
+        queue: str = "root.batch.etl",
         application: int | None = None,
         is_application_master: bool = False,
         seconds: float | None = None,
@@ -291,6 +291,10 @@ class EmbeddedYarn:
         )
         self.state.asks.append(ask)
         return ask
+
+    def end_application(self, application: int) -> None:
+        """End an application: its containers stop, what it still asks for is withdrawn."""
+        self.state.end_application(application)
 
     def finish_container(self, container: EmbeddedContainer) -> None:
         """End a container well."""
