@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Be the lab's command line: `python -m lab prepare|up|status|down`.
+"""Be the lab's command line: `python -m lab prepare|up|status|down|demo`.
 
 Each command is one function below. Commands that live in a package of their own, as the demo in `lab/demo`, are
 added to `app` at the end of this file.
@@ -21,6 +21,7 @@ from rich.table import Table
 
 from lab import running
 from lab.cluster import Lab, prepare
+from lab.demo.command import demo
 from lab.errors import LabError
 from lab.hadoop.jars import VERSIONS
 from lab.hadoop.options import YarnOptions
@@ -110,6 +111,9 @@ def down(
     for record in labs:
         running.stop_lab(record)
         typer.echo(f"stopped the lab in {record['state_dir']}")
+
+
+app.command("demo")(demo)
 
 
 def main() -> int:

@@ -30,6 +30,7 @@ from lab.koordinator.api import Credentials, read_kubeconfig
 from lab.kubernetes.credentials import User
 
 _WRITES: Final = frozenset({"create", "update", "patch", "delete"})
+_STOP_TIMEOUT_SECONDS: Final = 15.0
 _CALL_TIMEOUT: Final = aiohttp.ClientTimeout(total=5.0)
 
 
@@ -109,10 +110,7 @@ class RealBackend:
     async def __aexit__(self, *_: object) -> None:
         if self._session is not None:
             await self._session.close()
-        if self._application is not None:
-            self._application.kill()
-        if self._controller is not None:
-            await asyncio.to_thread(self._controller.terminate)
+        await asyncio.to_thread(self._stop_programs)
 
     @property
     def workload(self) -> RealWorkload:
@@ -161,6 +159,16 @@ class RealBackend:
     async def start_workload(self) -> None:
         """Submit a real application."""
         self._application = await asyncio.to_thread(lambda: self._lab.submit(queue=QUEUE))
+
+    def _stop_programs(self) -> None:
+        """End the controller, then the application; the lab's own end deals with whatever does not listen."""
+        if self._controller is not None:
+            self._controller.terminate()
+        if self._application is not None:
+            try:
+                self._application.stop(timeout_seconds=_STOP_TIMEOUT_SECONDS)
+            except LabError:
+                self._application.kill()
 
     async def controller_trouble(self) -> str | None:
         """Ask the process and its health pages."""
