@@ -34,7 +34,8 @@ class Container:
     """Describe a container as the application sees it.
 
     Attributes:
-        is_running: its process was started (it may have ended since, see `exit_status`).
+        is_running: the NodeManager has agreed to start it; its process follows within moments (and may have ended
+            since, see `exit_status`).
         exit_status: None while it lives; 0 and above from the process, below from YARN (-102 preempted, -100 released).
     """
 

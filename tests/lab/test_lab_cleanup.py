@@ -66,6 +66,16 @@ def _state_dir_of(owner: subprocess.Popen[str]) -> str:
     return str(json.loads(owner.stdout.readline()))
 
 
+def _wait_for_container_processes(state_dir: str, count: int) -> None:
+    """Wait until the sleeping processes of containers are there: a NodeManager starts them after it has agreed to."""
+    probes.wait_until(
+        lambda: sum("sleep infinity" in command for command in _processes_that_name(state_dir)) == count,
+        what=f"{count} container processes run",
+        timeout_seconds=60,
+        poll_seconds=0.2,
+    )
+
+
 def _wait_until_gone(state_dir: str) -> None:
     probes.wait_until(
         lambda: not _processes_that_name(state_dir),
@@ -78,9 +88,8 @@ def _wait_until_gone(state_dir: str) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=["KILL", "TERM", "INT"])
 def test_nothing_is_left_when_the_owner_ends_by_a_signal(owner: subprocess.Popen[str], number: signal.Signals) -> None:
     state_dir = _state_dir_of(owner)
-    commands = _processes_that_name(state_dir)
-    assert any("kube-apiserver" in command for command in commands)
-    assert any("sleep infinity" in command for command in commands), "containers run before the owner ends"
+    assert any("kube-apiserver" in command for command in _processes_that_name(state_dir))
+    _wait_for_container_processes(state_dir, 2)
     owner.send_signal(number)
     _wait_until_gone(state_dir)
     probes.wait_until(lambda: not Path(state_dir).exists(), what="the folder is removed", timeout_seconds=30)
@@ -94,8 +103,9 @@ def test_containers_of_a_killed_node_manager_end_with_the_lab() -> None:
         application = lab.submit()
         application.ask(count=2)
         application.wait_running(2)
+        _wait_for_container_processes(state_dir, 2)
         node_manager.kill()
-        assert any("sleep infinity" in command for command in _processes_that_name(state_dir))
+        _wait_for_container_processes(state_dir, 2)
     assert _processes_that_name(state_dir) == []
 
 
