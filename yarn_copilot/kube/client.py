@@ -10,7 +10,6 @@ Source: Kubernetes API concepts (list paging, watch, resource versions) and RFC 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -73,7 +72,7 @@ class KubeClient:
 
     @classmethod
     def from_settings(
-        cls, settings: KubernetesSettings, environ: Mapping[str, str] = os.environ, *, clock: Clock | None = None
+        cls, settings: KubernetesSettings, environ: Mapping[str, str], *, clock: Clock | None = None
     ) -> KubeClient:
         """Build a client with credentials found as the settings and the environment say.
 
@@ -124,9 +123,21 @@ class KubeClient:
         Raises:
             PreconditionFailedError: an expected text differs; nothing was written.
             InvalidObjectError: the API server's validation refuses the result; nothing was written.
-            KubeConnectionError, ServerError: unknown whether it was written.
+            KubeConnectionError, ServerError, KubeProtocolError: unknown whether it was written.
             KubeAPIError: refused; nothing was written.
+
+        All of it ends within one call deadline, also where several requests are needed.
         """
+        seconds = self.settings.request_timeout_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._patch_annotations(node_name, expected, changed)
+        except TimeoutError as error:
+            raise KubeTimeoutError(f"PATCH {kinds.NODES.object_path(node_name)}: not done in {seconds:g} s") from error
+
+    async def _patch_annotations(
+        self, node_name: str, expected: Mapping[str, str | None], changed: Mapping[str, str | None]
+    ) -> Node:
         request = self._patch(node_name, json_patch.annotations_patch(expected=expected, changed=changed))
         try:
             return _decoded(request, kinds.NODES, await self._transport.call(request))

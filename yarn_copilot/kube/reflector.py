@@ -19,6 +19,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
+from yarn_copilot.errors import YarnCopilotError
 from yarn_copilot.kube.backoff import Backoff, Random
 from yarn_copilot.kube.client import KubeClient
 from yarn_copilot.kube.clock import Clock
@@ -183,7 +184,9 @@ class Reflector(Generic[T, R]):
         except KubeAPIError as error:
             self._keep_or_drop_version(error)
             return self._failed(error, self._lasted(started))
-        except Exception as error:  # a fault of this program, the sink's or the configuration's: list again
+        except YarnCopilotError as error:  # no credentials at the moment
+            return self._failed(error, self._lasted(started))
+        except Exception as error:  # a fault of this program or of the sink: list again
             self._version = ""
             logger.exception("Mirroring stopped by an unexpected error and starts again kind=%s", self.kind.plural)
             return self._failed(error, self._lasted(started))

@@ -26,6 +26,7 @@ from yarn_copilot.kube.errors import (
     KubeConnectionError,
     KubeProtocolError,
     KubeTimeoutError,
+    UnauthorizedError,
     cut,
     error_from_answer,
 )
@@ -35,6 +36,7 @@ logger = logging.getLogger(__name__)
 READ_BUFFER_BYTES: Final = 1024 * 1024
 """aiohttp's own 64 KiB would wake the reader of a full-rate watch more than a thousand times a second."""
 CONNECT_TIMEOUT_SECONDS: Final = 5.0
+LOAD_TIMEOUT_SECONDS: Final = 30.0
 ERROR_BODY_LIMIT_BYTES: Final = 1024 * 1024
 
 
@@ -134,7 +136,8 @@ class Transport:
             if response.status == 401:
                 # Refused before anything was done: safe to send again, also a write.
                 await _drain(response)
-                credentials = await self._reload(credentials)
+                response.release()
+                credentials = await self._reload_refused(request, credentials)
                 response = await self._send(request, timeout, credentials)
             if response.status >= 300:
                 raise error_from_answer(
@@ -205,10 +208,20 @@ class Transport:
                 logger.warning("Kubernetes credentials could not be read again, the old ones stay: %s", error)
         return credentials
 
+    async def _reload_refused(self, request: Request, refused: Credentials) -> Credentials:
+        try:
+            return await self._reload(refused)
+        except ConfigError as error:
+            raise UnauthorizedError(f"{request.what}: refused, and {error}", status=401) from error
+
     async def _reload(self, refused: Credentials | None) -> Credentials:
         async with self._loading:
             if self._credentials is None or self._credentials is refused:
-                self._credentials = await self._source.load()
+                try:
+                    async with asyncio.timeout(LOAD_TIMEOUT_SECONDS):
+                        self._credentials = await self._source.load()
+                except TimeoutError as error:  # an exec plugin that hangs
+                    raise ConfigError(f"no Kubernetes credentials within {LOAD_TIMEOUT_SECONDS:g} s") from error
                 self._loaded_at = self._clock.monotonic()
             return self._credentials
 

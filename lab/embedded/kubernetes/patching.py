@@ -52,7 +52,8 @@ def _apply(document: Any, operation: dict[str, Any]) -> None:
         case "remove":
             _remove(document, path)
         case "replace":
-            _get(document, path)
+            # In a map also where the key is absent: so does kube-apiserver, against the RFC.
+            _get(document, path, default=None)
             _set(document, path, copy.deepcopy(operation.get("value")))
         case "test":
             if _get(document, path, default=None) != operation.get("value"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -152,6 +153,76 @@ async def test_a_kind_that_is_not_served_is_a_plain_404(kube_backend: KubeBacken
 async def test_selectors_that_make_no_sense_are_refused(kube_backend: KubeBackend) -> None:
     answer = await kube_backend.call("GET", "/api/v1/pods?fieldSelector=spec.foo%3Dbar")
     assert (answer.code, answer.body["message"]) == (400, "field label not supported: spec.foo")
+
+
+@pytest.mark.parametrize(
+    ("selector", "selected"),
+    [
+        ("app=a", "a"),
+        ("app==a", "a"),
+        ("app!=a", "bc"),
+        ("app in (a, b)", "ab"),
+        ("app notin (a,b)", "c"),
+        ("app", "ab"),
+        ("!app", "c"),
+        ("app=a,tier=x", "a"),
+        ("app in (a,b),tier!=x", "b"),
+        ("app=", ""),
+    ],
+)
+async def test_label_selectors(kube_backend: KubeBackend, selector: str, selected: str) -> None:
+    common = {"of": kube_backend.prefix}
+    await kube_backend.create_node("a", labels={"app": "a", "tier": "x", **common})
+    await kube_backend.create_node("b", labels={"app": "b", **common})
+    await kube_backend.create_node("c", labels=common)
+    query = quote(f"of={kube_backend.prefix},{selector}")
+    answer = await kube_backend.call("GET", f"/api/v1/nodes?labelSelector={query}")
+    assert [item["metadata"]["name"][-1] for item in answer.body["items"]] == list(selected)
+
+
+@pytest.mark.parametrize(
+    ("operations", "code", "annotations"),
+    [
+        pytest.param([("add", "/metadata/annotations/b", "2")], 200, {"a": "1", "b": "2"}, id="add"),
+        pytest.param([("replace", "/metadata/annotations/a", "2")], 200, {"a": "2"}, id="replace"),
+        pytest.param(
+            [("replace", "/metadata/annotations/b", "2")], 200, {"a": "1", "b": "2"}, id="replace what is absent"
+        ),
+        pytest.param([("remove", "/metadata/annotations/a", None)], 200, {}, id="remove"),
+        pytest.param([("remove", "/metadata/annotations/b", None)], 422, {"a": "1"}, id="remove what is absent"),
+        pytest.param([("add", "/metadata/nothing/b", "2")], 422, {"a": "1"}, id="add below what is absent"),
+        pytest.param([("add", "/metadata/annotations", {"d/e": "3"})], 200, {"d/e": "3"}, id="the whole map"),
+        pytest.param(
+            [("add", "/metadata/annotations/b", "2"), ("test", "/metadata/annotations/a", "9")],
+            422,
+            {"a": "1"},
+            id="all or nothing",
+        ),
+        pytest.param(
+            [("add", "/metadata/annotations/b", ""), ("remove", "/metadata/annotations/b", None)],
+            200,
+            {"a": "1"},
+            id="add and remove",
+        ),
+    ],
+)
+async def test_json_patch_operations(
+    kube_backend: KubeBackend, operations: list[tuple[str, str, Any]], code: int, annotations: dict[str, str]
+) -> None:
+    name = await kube_backend.create_node("a", annotations={"a": "1"})
+    path = f"/api/v1/nodes/{name}"
+    answer = await kube_backend.json_patch(
+        path, *({"op": op, "path": pointer, "value": value} for op, pointer, value in operations)
+    )
+    assert answer.code == code
+    assert (await kube_backend.call("GET", path)).body["metadata"].get("annotations", {}) == annotations
+
+
+async def test_a_merge_patch_removes_with_null_and_keeps_the_rest(kube_backend: KubeBackend) -> None:
+    name = await kube_backend.create_node("a", annotations={"a": "1", "b": "2"})
+    path = f"/api/v1/nodes/{name}"
+    answer = await kube_backend.merge(path, {"metadata": {"annotations": {"a": None, "c": "3"}}})
+    assert answer.body["metadata"]["annotations"] == {"b": "2", "c": "3"}
 
 
 async def test_all_pages_show_the_state_of_the_first(kube_backend: KubeBackend) -> None:

@@ -327,7 +327,7 @@ async def test_a_listener_that_fails_costs_no_leadership(
 async def test_no_history_has_two_leaders() -> None:
     """Run candidates with wrong wall clocks against a server that hangs, fails and loses answers."""
     led = 0
-    for seed in range(40):
+    for seed in range(12):
         rng = random.Random(seed)
         clock = ManualClock()
         leases = MemoryLeases(clock, rng)
@@ -359,7 +359,7 @@ async def test_no_history_has_two_leaders() -> None:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await clock.advance(60)
-    assert led > 1000
+    assert led > 300
 
 
 def test_a_sole_leader_always_leads() -> None:
