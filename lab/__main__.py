@@ -119,7 +119,7 @@ app.command("demo")(demo)
 def main() -> int:
     """Run the command line; errors of the lab become one message and exit code 1."""
     try:
-        app(standalone_mode=False)
+        code = app(standalone_mode=False)  # without the standalone mode, `typer.Exit(1)` is what it returns
     except LabError as error:
         typer.echo(f"error: {error}", err=True)
         return 1
@@ -128,7 +128,7 @@ def main() -> int:
         return 2
     except (KeyboardInterrupt, typer.Abort):
         return 130
-    return 0
+    return code if isinstance(code, int) else 0
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import time
+from collections.abc import Coroutine
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Final
@@ -34,6 +35,7 @@ def demo(
 ) -> None:
     """Play a compressed day on real servers (LAB=embedded: on servers inside the process)."""
     signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a shell's background starts with it ignored
     logging.basicConfig(level=logging.WARNING)
     console = Console(highlight=False)
     options = Options(seed=seed, duration_seconds=duration if minutes is None else minutes * 60, console=console)
@@ -43,7 +45,7 @@ def demo(
         soft_wrap=True,
     )
     if _use_embedded(console):
-        summary = asyncio.run(_perform_embedded(options, node_managers))
+        summary = _run(_perform_embedded(options, node_managers))
     else:
         summary = _perform_real(options, node_managers)
     report(console, summary)
@@ -89,13 +91,30 @@ def _perform_real(options: Options, node_managers: int) -> Summary:
     prepare(progress=progress)
     began_at = time.monotonic()
     with Lab(node_managers=node_managers, users=lab_users(), progress=progress) as lab:
-        return asyncio.run(play(lab))
+        return _run(play(lab))
 
 
 async def _perform_embedded(options: Options, node_count: int) -> Summary:
     began_at = time.monotonic()
     async with EmbeddedBackend(node_count) as backend:
         return await perform(backend, options, began_at=began_at)
+
+
+def _run(play: Coroutine[None, None, Summary]) -> Summary:
+    """Run a play; SIGTERM ends it as Ctrl-C does, so that everything is stopped in order."""
+
+    async def cancellable() -> Summary:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  # a coroutine that runs is in a task
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await play
+
+    try:
+        return asyncio.run(cancellable())
+    except asyncio.CancelledError:
+        raise SystemExit(128 + signal.SIGTERM) from None
+    finally:
+        signal.signal(signal.SIGTERM, _end)
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -37,6 +39,31 @@ def test_an_unknown_kind_of_servers_is_refused(tmp_path: Path) -> None:
     assert answer.returncode == 2
     assert "real or embedded" in answer.stderr
     assert not (tmp_path / "summary.json").exists()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_demo_and_its_controller(number: signal.Signals, code: int) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "lab", "demo"],
+        cwd=REPOSITORY,
+        env={**os.environ, "LAB": "embedded", "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        # The first figures come when everything runs.
+        assert any("node=node-1" in line for line in process.stdout)
+        controllers = [child for child in psutil.Process(process.pid).children(recursive=True) if _is_controller(child)]
+        process.send_signal(number)
+        process.stdout.read()
+
+    assert process.returncode == code
+    assert len(controllers) == 1
+    assert not controllers[0].is_running()
+
+
+def _is_controller(process: psutil.Process) -> bool:
+    return "yarn_copilot.cli.main" in process.cmdline()
 
 
 def _demo(servers: str, path: Path, *arguments: str) -> tuple[dict[str, Any], str]:
