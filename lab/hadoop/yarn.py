@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable
 from typing import Any, Final
@@ -23,6 +24,8 @@ from lab.processes.progress import Progress
 
 READY_TIMEOUT_SECONDS: Final = 90.0
 _CALL_TIMEOUT_SECONDS: Final = 10.0
+_CARRIED_OUT: Final = re.compile(r"IP=\S+\s+OPERATION=updateNodeResource\s.*RESULT=SUCCESS")
+_REFUSED: Final = re.compile(r"ResourceManagerAdministrationProtocolPB\.updateNodeResource from ")
 
 
 class Yarn:
@@ -40,7 +43,6 @@ class Yarn:
         self.options = options
         self.startup_seconds: dict[str, float] = {}
         self._group = group
-        self._retired_updates = 0
         self.folder = group.state.folder("yarn")
         self.conf_dir = self.folder / "conf"
         self.ports = ManagerPorts(**{name: group.ports.take() for name in ManagerPorts.__dataclass_fields__})
@@ -135,8 +137,6 @@ class Yarn:
 
     def stop_rm(self, *, kill: bool = False) -> None:
         """End the ResourceManager with SIGTERM, or with SIGKILL."""
-        if self.resource_manager.is_running:
-            self._retired_updates += self._updates_of_this_run()
         if kill:
             self.resource_manager.kill()
         else:
@@ -221,18 +221,18 @@ class Yarn:
             timeout_seconds=10.0,
         )
 
-    def count_update_calls(self) -> int:
-        """Count the updateNodeResource calls that arrived over RPC since the lab started, over RM restarts too.
+    def count_update_calls(self, *, succeeded_only: bool = False) -> int:
+        """Count the updateNodeResource calls over RPC since the lab started, also over restarts of the RM.
 
-        The RM's own per-method RPC figures (JMX) are read; calls between the last `count_update_calls` or `stop_rm`
-        and a crash that the lab did not cause are lost with the RM.
+        The RM's log tells: an audit line with the caller's address for each call that was carried out (a change over
+        REST has no address and does not count), a line of the RPC server for each that was refused.
+
+        Args:
+            succeeded_only: leave refused calls out.
         """
-        return self._retired_updates + self._updates_of_this_run()
-
-    def _updates_of_this_run(self) -> int:
-        bean = f"Hadoop:service=ResourceManager,name=RpcDetailedActivityForPort{self.ports.admin}"
-        found = self._get(f"/jmx?qry={bean}")["beans"]
-        return int(found[0].get("UpdateNodeResourceNumOps", 0)) if found else 0
+        patterns = [_CARRIED_OUT] if succeeded_only else [_CARRIED_OUT, _REFUSED]
+        text = self.resource_manager.log_path.read_text(errors="replace")
+        return sum(len(pattern.findall(text)) for pattern in patterns)
 
     def _get(self, path: str) -> dict[str, Any]:
         with requests.Session() as session:

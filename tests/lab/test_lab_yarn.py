@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -102,6 +104,31 @@ def test_capacity_and_application_survive_a_restart_of_the_resource_manager(lab:
     assert [lab.yarn.capacity(node_id) for node_id in node_ids] == [(4096, 8)] * 3
     application.ask(count=1)
     application.wait_running(3)
+
+
+def test_update_calls_are_counted_at_the_resource_manager(lab: Lab) -> None:
+    node_id = lab.yarn.node_managers[0].node_id
+    before = lab.yarn.count_update_calls()
+    succeeded_before = lab.yarn.count_update_calls(succeeded_only=True)
+    assert _update_with_the_command_line(lab, node_id, user="yarn") == 0
+    assert _update_with_the_command_line(lab, "unknown.lab.internal:1", user="yarn") != 0
+    assert _update_with_the_command_line(lab, node_id, user="mallory") != 0
+    lab.yarn.set_capacity(node_id, 3072, 3)
+    assert lab.yarn.count_update_calls() == before + 3
+    assert lab.yarn.count_update_calls(succeeded_only=True) == succeeded_before + 1
+
+
+def _update_with_the_command_line(lab: Lab, node_id: str, *, user: str) -> int:
+    """Change a capacity with Hadoop's own `yarn rmadmin`; returns its exit code."""
+    tool = lab.yarn.java.command("org.apache.hadoop.yarn.client.cli.RMAdminCLI", lab.yarn.conf_dir, heap_mib=128)
+    done = subprocess.run(
+        [*tool, "-updateNodeResource", node_id, "2048", "2"],
+        env={**os.environ, "HADOOP_USER_NAME": user, "HADOOP_HOME": str(lab.yarn.folder)},
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode
 
 
 def test_killed_node_manager_comes_back_with_its_floor(lab: Lab) -> None:
