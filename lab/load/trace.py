@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from batch_resources.resources import BatchResources
+from batch_resources.resources import ZERO_BATCH, BatchResources
 from lab.errors import LabError
 
 CSV_HEADER = ("seconds", "node", "cpu_milli", "memory_bytes")
@@ -73,9 +73,6 @@ def _step(path: Path, line: int, row: list[str]) -> Step:
         )
     except ValueError as error:
         raise TraceError(f"{path}, line {line}: {error}") from error
-    if not node or not 0 <= step.at_seconds < float("inf") or not BatchResources.fits_in(_NOTHING, step.load):
+    if not node or not 0 <= step.at_seconds < float("inf") or not ZERO_BATCH.fits_in(step.load):
         raise TraceError(f"{path}, line {line}: the node must be named and no number may be negative or infinite")
     return step
-
-
-_NOTHING = BatchResources(cpu_milli=0, memory_bytes=0)
