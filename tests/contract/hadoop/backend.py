@@ -156,6 +156,19 @@ async def until(condition: Callable[[], Awaitable[bool]], *, seconds: float = DE
         await asyncio.sleep(0.02)
 
 
+async def settled(condition: Callable[[], object]) -> None:
+    """Let the event loop run until a condition on in-process state holds.
+
+    Raises:
+        AssertionError: not in time.
+    """
+    for _ in range(10_000):
+        if condition():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("the event loop never got there")
+
+
 async def reports(client: ResourceManagerClient) -> dict[NodeId, NodeReport]:
     """Read the node list by id."""
     return {report.node_id: report for report in await client.get_cluster_nodes()}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Say what a change of capacity does to containers; runs against the embedded and against a real ResourceManager.
 
-Import the functions into a test module that gives `rm_backend`. Every test begins with a node of 4096 MiB on which
-nobody has set an over-commit timeout, and four containers of 512 MiB.
+Import the functions into a test module that gives `rm_backend`. Every test begins with a node of 4096 MiB and
+four containers of 512 MiB on it.
 """
 
 from __future__ import annotations
@@ -39,16 +39,23 @@ ONE_FITS = Resource(CONTAINER_MEMORY_MIB, NODE_VCORES)
 
 
 @asynccontextmanager
-async def busy(backend: RmBackend, *, armed: bool = False) -> AsyncIterator[tuple[ResourceManagerClient, Workload]]:
-    """Give the node its full capacity and forget its deadline, then run four containers.
+async def busy(
+    backend: RmBackend, *, armed: bool = False, never_armed: bool = False
+) -> AsyncIterator[tuple[ResourceManagerClient, Workload]]:
+    """Give the node its full capacity, then run four containers.
 
-    The deadline lives in the scheduler's node, which a restart of the ResourceManager makes anew. `armed` sets one
-    that has passed already, by a growth, which kills nothing.
+    Args:
+        backend: where.
+        armed: set a deadline that has passed already, by a growth, which kills nothing.
+        never_armed: have no deadline at all; only a scheduler node made anew has none, so the ResourceManager restarts.
+            Otherwise the deadline is a far one.
     """
     async with backend.client() as client:
+        await change(client, backend.busy_node, LARGER, timeout_millis=FAR)
         await change(client, backend.busy_node, FULL, timeout_millis=FAR)
-        await asyncio.sleep(4 * HEARTBEAT_SECONDS)  # the NodeManager must have heard of it to register with it
-        await backend.restart()
+        if never_armed:
+            await asyncio.sleep(4 * HEARTBEAT_SECONDS)  # the NodeManager must have heard of it to register with it
+            await backend.restart()
         await until(lambda: is_running(client, backend))
         workload = await backend.run(4)
         try:
@@ -86,7 +93,7 @@ async def assert_youngest_died(workload: Workload, *, left: list[int]) -> None:
 
 
 async def test_shrink_with_a_negative_timeout_kills_nothing_on_a_node_never_armed(rm_backend: RmBackend) -> None:
-    async with busy(rm_backend) as (client, workload):
+    async with busy(rm_backend, never_armed=True) as (client, workload):
         await change(client, rm_backend.busy_node, TWO_FIT, timeout_millis=-1)
         await assert_nothing_dies(workload)
 
@@ -126,7 +133,7 @@ async def test_far_deadline_disarms_an_armed_node_for_good(rm_backend: RmBackend
 
 
 async def test_equal_value_is_ignored_together_with_its_timeout(rm_backend: RmBackend) -> None:
-    async with busy(rm_backend) as (client, workload):
+    async with busy(rm_backend, never_armed=True) as (client, workload):
         await change(client, rm_backend.busy_node, FULL, timeout_millis=0)
         await change(client, rm_backend.busy_node, TWO_FIT, timeout_millis=-1)
         await assert_nothing_dies(workload)

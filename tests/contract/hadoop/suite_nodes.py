@@ -7,13 +7,11 @@ Import the functions into a test module that gives `rm_backend`. The nodes are p
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
 from lab.fleet import Fleet
 from tests.contract.hadoop.backend import (
-    EXPIRY_SECONDS,
     GPU,
     HEARTBEAT_SECONDS,
     MINIMUM_MEMORY_MIB,
@@ -264,14 +262,3 @@ async def test_many_calls_in_flight_each_get_their_own_answer(rm_backend: RmBack
     async with rm_backend.client() as client:
         answers = await asyncio.gather(*(client.get_queue_info(queue) for queue in queues))
     assert [answer.path for answer in answers] == queues
-
-
-async def test_node_expires_in_the_time_that_is_configured(rm_backend: RmBackend) -> None:
-    async with rm_backend.client() as client, rm_backend.fleet(1) as fleet:
-        fleet.nodes[0].is_silent = True
-        began = time.monotonic()
-        await asyncio.sleep(EXPIRY_SECONDS / 2)
-        assert (await reports(client))[fleet.nodes[0].node_id].state is NodeState.RUNNING or (
-            time.monotonic() - began > EXPIRY_SECONDS
-        )
-        await wait_for_state(client, fleet.nodes[0].node_id, NodeState.LOST)
