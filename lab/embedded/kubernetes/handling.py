@@ -68,6 +68,7 @@ class Handler:
     def __init__(self, store: Store, types: ResourceTypes, access: Access, faults: Faults, calls: CallLog) -> None:
         self.bookmark_seconds = 60.0
         self.lister = Lister(store)
+        self.watches: set[Watch] = set()
         self._store = store
         self._types = types
         self._access = access
@@ -178,11 +179,14 @@ class Handler:
             if fault.details["then_cut"] and request.transport is not None:
                 request.transport.close()
                 return response
+        self.watches.add(watch)
         try:
             await watch.serve(response, lambda: silent)
             await response.write_eof()
         except ConnectionError:
             pass  # the client left
+        finally:
+            self.watches.discard(watch)
         return response
 
     def _issue_token(self, target: Target, body: bytes) -> bytes:

@@ -119,6 +119,11 @@ class EmbeddedKubernetes:
             if connection.transport is not None:
                 connection.transport.abort()
 
+    def end_watches(self) -> None:
+        """End all open watches properly, as after their timeoutSeconds."""
+        for watch in list(self._handler.watches):
+            watch.end()
+
     def compact(self) -> None:
         """Forget all changes and continue tokens: what refers to an older version is answered 410."""
         self._store.compact()

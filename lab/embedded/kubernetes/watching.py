@@ -45,10 +45,16 @@ class Watch:
         self._ends_at = time.monotonic() + seconds
         self._start_text = query.get("resourceVersion") or "0"
         self._position = 0
+        self._wakeup = asyncio.Event()
+
+    def end(self) -> None:
+        """End the watch as if its time were over."""
+        self._ends_at = float("-inf")
+        self._wakeup.set()
 
     async def serve(self, response: web.StreamResponse, is_silent: Callable[[], bool]) -> None:
         """Write lines to a prepared response."""
-        wakeup = asyncio.Event()
+        wakeup = self._wakeup
         self._collection.watchers.add(wakeup)
         try:
             await response.write(b"".join(self._first_lines()))

@@ -98,6 +98,24 @@ async def test_a_write_is_sent_once(
     assert _stored(server) == "0"
 
 
+async def test_a_first_write_that_loses_every_race_gives_up(server: EmbeddedKubernetes, client: KubeClient) -> None:
+    server.objects.create_node("bare")
+    server.faults.refuse(422, reason="Invalid", message=errors.FAILED_TEST_MESSAGE, verb="patch", times=None)
+    with pytest.raises(errors.PreconditionFailedError):
+        await client.patch_node_annotations("bare", expected={"k": None}, changed={"k": "1"})
+    assert server.calls.writes("nodes") == 4
+
+
+async def test_a_first_write_ends_at_one_deadline_though_it_needs_several_calls(server: EmbeddedKubernetes) -> None:
+    server.objects.create_node("bare")
+    server.faults.delay(0.2, times=None)
+    settings = KubernetesSettings(request_timeout_seconds=0.3)
+    async with KubeClient(StaticCredentials(server.url, server.token), settings) as client:
+        with pytest.raises(errors.KubeTimeoutError):
+            await client.patch_node_annotations("bare", expected={"k": None}, changed={"k": "1"})
+    assert server.calls.writes("nodes") == 1
+
+
 async def test_a_write_whose_answer_is_lost_is_a_connection_error(
     server: EmbeddedKubernetes, client: KubeClient
 ) -> None:

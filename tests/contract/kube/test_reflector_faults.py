@@ -15,8 +15,9 @@ from lab.embedded.kubernetes import EmbeddedKubernetes
 from tests.contract.kube.sinks import RecordingSink, eventually
 from tests.unit.kube.manual_clock import RecordingClock
 from yarn_copilot.config.settings import KubernetesSettings
+from yarn_copilot.errors import ConfigError
 from yarn_copilot.kube.client import KubeClient
-from yarn_copilot.kube.credentials import StaticCredentials
+from yarn_copilot.kube.credentials import Credentials, StaticCredentials
 from yarn_copilot.kube.model import Node
 from yarn_copilot.kube.reflector import NODE_METRICS, NODES, Reflector, ReflectorOptions
 
@@ -180,6 +181,43 @@ async def test_a_watch_that_ends_at_once_is_opened_with_growing_waits(server: Em
             await eventually(lambda: server.calls.count("watch") == 6)
     assert clock.sleeps == [0.1, 0.2, 0.4, 0.8, 1.6]
     assert sink.lists == 1
+
+
+async def test_a_watch_whose_time_is_over_is_opened_again_at_once(server: EmbeddedKubernetes, sink: Sink) -> None:
+    server.objects.create_node("a", annotations={"k": "0"})
+    clock = RecordingClock()
+    async with KubeClient(StaticCredentials(server.url, server.token)) as client:
+        reflector = Reflector(client, NODES, reduce=_annotation, sink=sink, clock=clock, options=QUICK)
+        async with _running(reflector):
+            for number in range(1, 4):
+                await eventually(lambda number=number: server.calls.count("watch") == number)  # type: ignore[misc]
+                _set(server, "a", str(number))
+                await eventually(lambda number=number: sink.items["a"] == str(number))  # type: ignore[misc]
+                clock.now += 300
+                server.end_watches()
+            await eventually(lambda: server.calls.count("watch") == 4)
+    assert clock.sleeps == []
+    assert sink.lists == 1
+
+
+async def test_credentials_that_are_missing_for_a_while_cost_only_time(server: EmbeddedKubernetes, sink: Sink) -> None:
+    class Missing:
+        left = 3
+
+        async def load(self) -> Credentials:
+            if self.left:
+                self.left -= 1
+                raise ConfigError("the token file is empty")
+            return await StaticCredentials(server.url, server.token).load()
+
+    server.objects.create_node("a", annotations={"k": "0"})
+    clock = RecordingClock()
+    async with KubeClient(Missing()) as client:
+        reflector = Reflector(client, NODES, reduce=_annotation, sink=sink, clock=clock, options=QUICK)
+        async with _running(reflector):
+            await reflector.wait_synced()
+    assert clock.sleeps == [0.1, 0.2, 0.4]
+    assert reflector.last_error == "the token file is empty"
 
 
 async def test_a_watch_that_the_server_cannot_serve_ends_in_a_new_list(
