@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from lab.cluster import Lab
+from lab.hadoop.options import YarnOptions
 
 _FOLDER = Path(__file__).parent
 
@@ -29,8 +30,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def shared_lab() -> Iterator[Lab]:
-    """Run one lab for the session: Kubernetes, a ResourceManager and three NodeManagers 3.5.0."""
-    with Lab() as lab:
+    """Run one lab for the session: Kubernetes, a ResourceManager and three NodeManagers 3.5.0.
+
+    Containers may have any size in MiB, and the third NodeManager is known by its address only.
+    """
+    with Lab(yarn_options=YarnOptions(minimum_memory_mib=1, nameless=(3,))) as lab:
         yield lab
 
 
