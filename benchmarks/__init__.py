@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the product; figures go to benchmarks/results."""
+"""Measure the product on real servers; figures go to `benchmarks/results/<name>.json`."""
