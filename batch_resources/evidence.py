@@ -77,5 +77,10 @@ def forget_pending(evidence: UseEvidence) -> UseEvidence:
     return replace(evidence, pending=()) if evidence.pending else evidence
 
 
+def distrust(evidence: UseEvidence) -> UseEvidence:
+    """Keep the use but ask for new proof of any fall: somebody else's updates may have disturbed what was read."""
+    return replace(evidence, complete=False, pending=())
+
+
 def _latest_at_or_before(readings: tuple[UseReading, ...], moment: float) -> int | None:
     return max((index for index, reading in enumerate(readings) if reading.began_at <= moment), default=None)

@@ -32,6 +32,7 @@ class Hold(StrEnum):
     GROWTH_WINDOW = "growth_window"
     DEAD_BAND = "dead_band"
     CLUSTER_UNREACHABLE = "cluster_unreachable"
+    CLUSTER_UNKNOWN = "cluster_unknown"
     NODE_MANAGER_NOT_RUNNING = "node_manager_not_running"
     NODE_MANAGER_UNMATCHED = "node_manager_unmatched"
     UNRECOGNIZED_BACKOFF = "unrecognized_backoff"
@@ -61,6 +62,7 @@ class ManagerObservation:
         sends: updates that may still change C.
         weight: share of the node's YARN part, against the other clusters on it.
         retry_at: no update before this moment (back-off after an "unrecognized node" answer).
+        cluster_is_known: a cluster of that id is configured.
     """
 
     key: ManagerKey
@@ -72,6 +74,7 @@ class ManagerObservation:
     sends: Sends = ()
     weight: int = 1
     retry_at: float = 0.0
+    cluster_is_known: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

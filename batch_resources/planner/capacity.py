@@ -97,6 +97,8 @@ def _plan_manager(
 
 
 def _why_mute(manager: ManagerObservation) -> Hold:
+    if not manager.cluster_is_known:
+        return Hold.CLUSTER_UNKNOWN
     if not manager.reachable:
         return Hold.CLUSTER_UNREACHABLE
     if not manager.key.node_id or manager.capacity is None:

@@ -7,7 +7,7 @@ place that changes that memory. One event loop; no I/O.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from batch_resources.annotations.origin import OriginState
@@ -55,8 +55,20 @@ class NodeBook:
         clusters: Mapping[str, ClusterState],
         heartbeats: Mapping[str, float],
         settings: BookSettings,
+        mark: Callable[[str], None],
     ) -> None:
-        """Take the views it joins; `heartbeats` gives each cluster's NodeManager heartbeat interval in seconds."""
+        """Take the views it joins.
+
+        Args:
+            nodes: facts of all Nodes.
+            pods: sums and NodeManager pods.
+            ages: ages of Koordinator's reports.
+            clusters: what each ResourceManager said.
+            heartbeats: each cluster's NodeManager heartbeat interval in seconds.
+            settings: times and weights.
+            mark: called with the name of a node that a change of another one concerns.
+        """
+        self._mark = mark
         self._nodes = nodes
         self._pods = pods
         self._ages = ages
@@ -92,6 +104,18 @@ class NodeBook:
     def _concerns(self, memory: NodeMemory, cluster: str) -> bool:
         return not memory.managers or any(key.cluster == cluster for key in memory.managers)
 
+    def identify_again(self, name: str, *, now: float) -> bool:
+        """Match the NodeManagers of a node anew and tell whether that changed anything."""
+        before = self._identities(name)
+        self.identify(name, now=now)
+        return before != self._identities(name)
+
+    def _identities(self, name: str) -> list[tuple[ManagerKey, NodeId | None, Candidate | None]] | None:
+        memory = self.memories.get(name)
+        if memory is None:
+            return None
+        return [(key, manager.node_id, manager.candidate) for key, manager in memory.managers.items()]
+
     def identify(self, name: str, *, now: float) -> NodeMemory | None:
         """Match the NodeManagers of a node anew.
 
@@ -108,9 +132,13 @@ class NodeBook:
             self._forget(memory)
             memory = None
         found = candidates(self._pods.managers(name), facts)
-        if memory is None:
-            if not found and facts.claimed is None:
+        if not found and facts.claimed is None and not facts.third_party_error:
+            if memory is None:
                 return None
+            if not memory.managers:
+                self._forget(memory)
+                return None
+        if memory is None:
             memory = self.memories[name] = NodeMemory(name=name, uid=facts.uid)
         self._assign(memory, found, now=now)
         return memory
@@ -139,8 +167,7 @@ class NodeBook:
                 key, node_id = ManagerKey(cluster=cluster, node_id=""), None
             known = memory.managers.get(key)
             if known is None:
-                known = ManagerMemory(key=key, node_id=node_id, candidate=candidate)
-                known.incarnation = state.incarnation if state else 0
+                known = self._new_manager(key, node_id, candidate, now=now)
             known.candidate, known.node_id = candidate, node_id
             wanted[key] = known
         for key, known in memory.managers.items():
@@ -149,9 +176,37 @@ class NodeBook:
                 wanted[key] = known
         memory.managers = wanted
         for key, known in wanted.items():
-            if known.node_id is not None:
-                self.holders[key] = memory.name
+            if known.node_id is not None and (known.candidate is not None or key not in self.holders):
+                self._hold(key, memory.name, now=now)
         self._departures.note_presence(memory, now=now)
+
+    def _new_manager(
+        self, key: ManagerKey, node_id: NodeId | None, candidate: Candidate, *, now: float
+    ) -> ManagerMemory:
+        """Begin the memory of a NodeManager with what the cluster's newest read says of it."""
+        manager = ManagerMemory(key=key, node_id=node_id, candidate=candidate)
+        state = self._clusters.get(key.cluster)
+        if state is not None:
+            manager.incarnation = state.incarnation
+            if node_id is None:
+                manager.not_running_since = now
+            elif state.reachable:
+                self.take_report(manager, state, now=now)
+        return manager
+
+    def _hold(self, key: ManagerKey, name: str, *, now: float) -> None:
+        """Note who holds a node id; a former holder only waits for what ran there to be over."""
+        former = self.memories.get(self.holders.get(key, name))
+        self.holders[key] = name
+        if former is None or former.name == name:
+            return
+        left = former.managers.get(key)
+        if left is not None:
+            left.candidate = None
+            left.sends = ()
+            if left.not_running_since is None:
+                left.not_running_since = now
+        self._mark(former.name)
 
     @staticmethod
     def _last_known(memory: NodeMemory, cluster: str, candidate: Candidate) -> NodeId | None:
@@ -165,7 +220,9 @@ class NodeBook:
         """Tell whether a node id that another node holds has come here: its old pod is gone, or it is named here."""
         other = self.memories.get(self.holders[key])
         known = None if other is None else other.managers.get(key)
-        return known is None or known.candidate is None or candidate.override is not None
+        if known is None or known.candidate is None:
+            return True
+        return candidate.override is not None and known.candidate.override is None
 
     def _forget(self, memory: NodeMemory) -> None:
         for key in memory.managers:
@@ -216,10 +273,11 @@ class NodeBook:
         if facts is None:
             return None
         gone = self._departures.settle(
-            memory, self.report_of, self._reachable, self.settings.lost_hold_seconds, now=now
+            memory, self.report_of, self._reachable_since, self.settings.lost_hold_seconds, now=now
         )
         for key in gone:
-            self.holders.pop(key, None)
+            if self.holders.get(key) == memory.name:
+                del self.holders[key]
         if facts.origin.state is OriginState.KNOWN and facts.origin.resources is not None:
             memory.window = observe_origin(
                 memory.window, facts.origin.resources, now=now, length_seconds=policy.growth_window_seconds
@@ -251,11 +309,15 @@ class NodeBook:
             sends=manager.sends,
             weight=self.settings.cluster_weights.get(manager.key.cluster, 1),
             retry_at=manager.retry_at,
+            cluster_is_known=manager.key.cluster in self._clusters,
         )
 
     def _reachable(self, manager: ManagerMemory) -> bool:
+        return self._reachable_since(manager) is not None
+
+    def _reachable_since(self, manager: ManagerMemory) -> float | None:
         state = self._clusters.get(manager.key.cluster)
-        return state is not None and state.reachable
+        return None if state is None or not state.reachable else state.reachable_since
 
     def _is_foreign(self, memory: NodeMemory, now: float) -> bool:
         since = memory.claim.foreign_since
@@ -279,6 +341,8 @@ class NodeBook:
         if before is not None and before.origin != after.origin:
             memory.origin_changed_at = now
         claim = memory.claim
+        if after.third_party_error:
+            return False  # what became of our entry cannot be read
         if after.version <= claim.written_version or (before is not None and before.claimed == after.claimed):
             return False
         if claim.is_ours(after.claimed, after.version) or not claim.written_version:
@@ -288,12 +352,10 @@ class NodeBook:
 
     def next_moment(self, memory: NodeMemory) -> float | None:
         """Give the moment at which a waiting time of the book ends; None when nothing waits."""
-        moments = []
-        for manager in memory.managers.values():
-            if manager.not_running_since is not None:
-                moments.append(manager.not_running_since + self.settings.lost_hold_seconds)
-        if memory.empty_since is not None and not memory.release_proven:
-            moments.append(memory.empty_since + self.settings.lost_hold_seconds)
-        if memory.claim.foreign_since is not None:
-            moments.append(memory.claim.foreign_since + self.settings.foreign_hold_seconds)
-        return min(moments, default=None)
+        departure = self._departures.next_moment(
+            memory, self.report_of, self._reachable_since, self.settings.lost_hold_seconds
+        )
+        if memory.claim.foreign_since is None:
+            return departure
+        quiet = memory.claim.foreign_since + self.settings.foreign_hold_seconds
+        return quiet if departure is None else min(departure, quiet)

@@ -35,21 +35,30 @@ class Departures:
         self,
         memory: NodeMemory,
         report_of: Callable[[ManagerMemory], NodeReport | None],
-        is_reachable: Callable[[ManagerMemory], bool],
+        reachable_since: Callable[[ManagerMemory], float | None],
         lost_hold_seconds: float,
         *,
         now: float,
     ) -> list[ManagerKey]:
         """Drop the NodeManagers that hold nothing any more, and decide whether our entry may go.
 
+        Args:
+            memory: the node.
+            report_of: gives the ResourceManager's newest report of a NodeManager.
+            reachable_since: gives the moment since which the NodeManager's cluster has been read without a break;
+                None while it cannot be read, and then nothing is over.
+            lost_hold_seconds: how long what is lost is believed to hold its last use.
+            now: monotonic seconds.
+
         Returns:
             The keys that left.
         """
         gone: list[ManagerKey] = []
         for key, manager in list(memory.managers.items()):
-            if not is_reachable(manager):
+            since = reachable_since(manager)
+            if since is None:
                 continue
-            if self._is_over(manager, report_of(manager), lost_hold_seconds, now):
+            if self._is_over(manager, self._end(manager, report_of(manager), lost_hold_seconds, since), now):
                 if manager.candidate is None:
                     del memory.managers[key]
                     gone.append(key)
@@ -65,13 +74,41 @@ class Departures:
             memory.release_proven = True
         return gone
 
-    def _is_over(self, manager: ManagerMemory, report: NodeReport | None, lost_hold_seconds: float, now: float) -> bool:
-        if manager.node_id is None and manager.evidence.settled is None:
-            return manager.candidate is None
+    def next_moment(
+        self,
+        memory: NodeMemory,
+        report_of: Callable[[ManagerMemory], NodeReport | None],
+        reachable_since: Callable[[ManagerMemory], float | None],
+        lost_hold_seconds: float,
+    ) -> float | None:
+        """Give the moment at which the next of these waits ends; None when nothing waits."""
+        moments = []
+        for manager in memory.managers.values():
+            since = reachable_since(manager)
+            end = None if since is None else self._end(manager, report_of(manager), lost_hold_seconds, since)
+            if end is not None:
+                moments.append(end)
+        if memory.empty_since is not None and not memory.release_proven:
+            moments.append(memory.empty_since + lost_hold_seconds)
+        return min(moments, default=None)
+
+    @staticmethod
+    def _end(
+        manager: ManagerMemory, report: NodeReport | None, lost_hold_seconds: float, reachable_since: float
+    ) -> float | None:
+        """Give the moment at which a NodeManager that does not run holds nothing; None while it runs."""
         since = manager.not_running_since
         if since is None:
-            evidence = manager.evidence
-            return manager.candidate is None and evidence.complete and evidence.settled == ZERO_YARN
-        if report is not None and report.state in _SIGNED_OFF:
-            return now - since >= _SIGN_OFF_SECONDS
-        return now - since >= lost_hold_seconds
+            return None
+        if manager.node_id is None:
+            # Never listed: only a ResourceManager that was there all the time can have told so.
+            since = max(since, reachable_since)
+        signed_off = report is not None and report.state in _SIGNED_OFF
+        return since + (_SIGN_OFF_SECONDS if signed_off else lost_hold_seconds)
+
+    @staticmethod
+    def _is_over(manager: ManagerMemory, end: float | None, now: float) -> bool:
+        if end is not None:
+            return now >= end
+        evidence = manager.evidence
+        return manager.candidate is None and evidence.complete and evidence.settled == ZERO_YARN

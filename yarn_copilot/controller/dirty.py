@@ -12,6 +12,9 @@ import heapq
 from collections.abc import Iterable
 
 from yarn_copilot.controller.ports import Clock
+from yarn_copilot.controller.waiting import wait_at_most
+
+_COMPACT_ABOVE = 1000
 
 
 class DirtyNodes:
@@ -43,7 +46,10 @@ class DirtyNodes:
             return
         self._scheduled[name] = moment
         heapq.heappush(self._later, (moment, name))
-        self._wake.set()
+        if len(self._later) > 2 * len(self._scheduled) + _COMPACT_ABOVE:
+            self._compact()
+        if self._later[0][1] == name:
+            self._wake.set()
 
     def take(self) -> dict[str, float]:
         """Take the nodes that are due, each with the moment at which it was first marked."""
@@ -59,17 +65,18 @@ class DirtyNodes:
             if self._names:
                 return
             self._wake.clear()
-            try:
-                async with asyncio.timeout(self._seconds_to_next()):
-                    await self._wake.wait()
-            except TimeoutError:
-                continue
+            await wait_at_most(self._wake, self._clock, self._seconds_to_next())
 
     def _seconds_to_next(self) -> float:
         longest = 5.0
         if not self._later:
             return longest
         return min(longest, max(0.0, self._later[0][0] - self._clock.monotonic()))
+
+    def _compact(self) -> None:
+        """Drop the moments that an earlier one replaced: a node planned often for a far moment would collect them."""
+        self._later = [(moment, name) for name, moment in self._scheduled.items()]
+        heapq.heapify(self._later)
 
     def _collect_due(self) -> None:
         now = self._clock.monotonic()

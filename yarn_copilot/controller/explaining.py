@@ -97,6 +97,8 @@ def _manager(manager: NodeManagerView, decision: ManagerPlan, policy: Policy) ->
 
 
 def _why_mute(decision: ManagerPlan) -> str:
+    if Hold.CLUSTER_UNKNOWN in decision.holds:
+        return "no YARN cluster of that id is configured, so nothing is known of it; its floor is claimed."
     if Hold.CLUSTER_UNREACHABLE in decision.holds:
         return "its ResourceManager does not answer, so capacity and claim stay as they are."
     if Hold.NODE_MANAGER_NOT_RUNNING in decision.holds:

@@ -38,6 +38,8 @@ class WriteGate:
         self._kubernetes_contact = kubernetes_contact
         self._has_complete_view = has_complete_view
         self.max_silence_seconds = max_silence_seconds
+        self.was_refused = False
+        """Set by a writer that dropped what it had; whoever sees the gate open again plans everything."""
 
     @property
     def leadership(self) -> Leadership:

@@ -39,15 +39,14 @@ class KubernetesIntake:
             book.identify(before.name, now=now)
             self._dirty.mark(before.name)
             return
-        if before is None or _identity(before) != _identity(after) or self._is_new_claim(after):
+        had_memory = book.memory(after.name) is not None
+        if before is None or _identity(before) != _identity(after) or _has_entry(before) != _has_entry(after):
             book.identify(after.name, now=now)
         if book.note_node_change(before, after, now=now):
             self._on_foreign_writer(after.name, str(after.claimed))
-        if book.memory(after.name) is not None and (before is None or _ledger(before) != _ledger(after)):
+        is_managed = had_memory or book.memory(after.name) is not None
+        if is_managed and (before is None or _ledger(before) != _ledger(after)):
             self._dirty.mark(after.name)
-
-    def _is_new_claim(self, facts: NodeFacts) -> bool:
-        return facts.claimed is not None and self._book is not None and self._book.memory(facts.name) is None
 
     def pod_changed(self, node: str) -> None:
         """Take a change of a node's booked sum."""
@@ -67,6 +66,10 @@ class KubernetesIntake:
 
 def _identity(facts: NodeFacts) -> tuple[object, ...]:
     return (facts.uid, facts.host_daemon, facts.node_id, facts.cluster, facts.addresses)
+
+
+def _has_entry(facts: NodeFacts) -> bool:
+    return facts.claimed is not None
 
 
 def _ledger(facts: NodeFacts) -> tuple[object, ...]:

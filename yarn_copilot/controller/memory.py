@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from batch_resources.evidence import UseEvidence, forget_pending
+from batch_resources.evidence import UseEvidence, distrust, forget_pending
 from batch_resources.growth import Window
 from batch_resources.ledger import ManagerKey, NodePlan
 from batch_resources.resources import BatchResources
 from batch_resources.sends import Sends
 from yarn_copilot.controller.identity.matching import Candidate
 from yarn_copilot.hadoop.model import NodeId
+
+MAX_POSSIBLE = 64
+"""Entries remembered whose patch was lost; an outage of days must not collect more."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,6 +47,10 @@ class ManagerMemory:
         """Ask for two new reads before use may fall."""
         self.evidence = forget_pending(self.evidence)
 
+    def distrust_use(self) -> None:
+        """Ask for two new reads before use may fall below the claim that is found."""
+        self.evidence = distrust(self.evidence)
+
 
 @dataclass(slots=True, kw_only=True)
 class ClaimMemory:
@@ -62,6 +69,11 @@ class ClaimMemory:
     possible: tuple[BatchResources | None, ...] = ()
     foreign_since: float | None = None
     failures: int = 0
+
+    def note_sent(self, claimed: BatchResources | None) -> None:
+        """Note that an entry is on its way; a repeated one is remembered once, of very many the newest."""
+        rest = tuple(value for value in self.possible if value != claimed)
+        self.possible = (*rest, claimed)[-MAX_POSSIBLE:]
 
     def note_landed(self, claimed: BatchResources | None, version: int) -> None:
         """Note that an entry of ours is on the Node."""

@@ -29,6 +29,7 @@ _REASON_OF_HOLD: Mapping[Hold, Reason] = {
     Hold.POD_REQUEST_MALFORMED: Reason.POD_REQUEST_MALFORMED,
     Hold.FLOOR_OVERCOMMIT: Reason.FLOOR_OVERCOMMIT,
     Hold.FOREIGN_WRITER: Reason.FOREIGN_WRITER,
+    Hold.CLUSTER_UNKNOWN: Reason.CLUSTER_UNKNOWN,
     Hold.NODE_MANAGER_UNMATCHED: Reason.NODE_MANAGER_UNMATCHED,
     Hold.NODE_MANAGER_NOT_RUNNING: Reason.NODE_MANAGER_NOT_RUNNING,
 }
@@ -50,8 +51,17 @@ class Notice:
 class NodeNotices:
     """Hold the conditions of all nodes and tell their changes."""
 
-    def __init__(self, events: EventSink, leadership: Leadership, clock: Clock, metrics: Metrics) -> None:
-        """Take where changes are told."""
+    def __init__(
+        self,
+        events: EventSink,
+        leadership: Leadership,
+        clock: Clock,
+        metrics: Metrics,
+        *,
+        clusters: Iterable[str] = (),
+    ) -> None:
+        """Take where changes are told, and the ids of the configured clusters for messages."""
+        self._clusters = tuple(sorted(clusters))
         self._events = events
         self._leadership = leadership
         self._clock = clock
@@ -142,7 +152,10 @@ class NodeNotices:
                     continue
                 known = memory.managers.get(manager.key)
                 source = known.candidate.source if known and known.candidate else manager.key.node_id
-                found[reason] = _manager_sentence(reason, source, manager.key.cluster, manager.key.node_id)
+                if reason is Reason.CLUSTER_UNKNOWN:
+                    found[reason] = _unknown_cluster_sentence(source, manager.key.cluster, self._clusters)
+                else:
+                    found[reason] = _manager_sentence(reason, source, manager.key.cluster, manager.key.node_id)
         return found
 
 
@@ -168,6 +181,11 @@ def _sentence(reason: Reason, facts: NodeFacts, unreadable: Iterable[str]) -> st
             return "somebody else changed the entry hadoop-yarn of the third-party allocations (another bridge still running?); nothing is written for this node until that has stopped"
         case _:
             return reason.value
+
+
+def _unknown_cluster_sentence(source: str, cluster: str, configured: tuple[str, ...]) -> str:
+    known = ", ".join(configured) or "none"
+    return f"{source} belongs to YARN cluster {cluster[:64]!r}, which is not configured; configured are: {known}. It gets no capacity. Mend the annotation yarn.hadoop.apache.org/cluster-id, or add the cluster's yarn-site.xml and restart"
 
 
 def _manager_sentence(reason: Reason, source: str, cluster: str, node_id: str) -> str:

@@ -71,7 +71,9 @@ class Controller:
         self.outside = outside
         self.started_at = outside.clock.monotonic()
         self.dirty = DirtyNodes(outside.clock)
-        self.notices = NodeNotices(outside.events, outside.leadership, outside.clock, outside.metrics)
+        self.notices = NodeNotices(
+            outside.events, outside.leadership, outside.clock, outside.metrics, clusters=outside.clusters
+        )
         self._build_views()
         self._build_loops()
 
@@ -108,6 +110,7 @@ class Controller:
             clusters=self.states,
             heartbeats=self.heartbeats,
             settings=to_book_settings(settings),
+            mark=self.dirty.mark,
         )
         intake.join(self.book)
         self.ages.on_availability = self._node_metrics_availability
@@ -194,13 +197,10 @@ class Controller:
             await self.outside.clock.sleep(0.05)
 
     async def _run_pulse(self) -> None:
-        """Notice the ends of the API server's silence, and keep the gauges of the outside fresh."""
-        was_silent = False
+        """Notice that writes which were refused are allowed again, and keep the gauges of the outside fresh."""
         while True:
-            is_silent = bool(self.gate.why_not_yarn()) and not self.gate.why_not_kubernetes()
-            if was_silent and not is_silent:
+            if self.gate.was_refused and not self.gate.why_not_yarn():
                 self.plan_everything()
-            was_silent = is_silent
             self.watches.tell_metrics(self.outside.metrics)
             self.outside.metrics.set_ready(self.ready)
             await self.outside.clock.sleep(1.0)
@@ -228,6 +228,7 @@ class Controller:
 
     def plan_everything(self) -> None:
         """Plan all nodes again, and look for the NodeManagers of each."""
+        self.gate.was_refused = False
         now = self.outside.clock.monotonic()
         for name in set(self.book.memories) | set(self.pods.nodes_with_managers()):
             self.book.identify(name, now=now)
@@ -241,7 +242,7 @@ class Controller:
             memory.claim.possible = ()
             memory.claim.foreign_since = None
             for manager in memory.managers.values():
-                manager.restart_evidence()
+                manager.distrust_use()
         if is_leader:
             self.notices.forget_all()
             self.plan_everything()

@@ -18,6 +18,7 @@ from yarn_copilot.controller.context import LoopContext
 from yarn_copilot.controller.memory import ManagerMemory
 from yarn_copilot.controller.ports import ResourceManager
 from yarn_copilot.controller.state.cluster import Changes, ClusterState
+from yarn_copilot.controller.waiting import wait_at_most
 from yarn_copilot.errors import YarnCopilotError
 
 logger = logging.getLogger(__name__)
@@ -84,6 +85,8 @@ class ClusterPoller:
         self._failures = 0
         if not was_reachable:
             self._on_reachable(self._state, True)
+            # What was decided meanwhile took this cluster for frozen.
+            self._dirty.mark_all(self._book.names_of_cluster(self._state.cluster))
         self._learn(changes, now=now)
         self._metrics.observe_cycle("cluster_view", self._clock.monotonic() - began_at)
         self._tell_metrics(now)
@@ -91,8 +94,8 @@ class ClusterPoller:
     def _learn(self, changes: Changes, *, now: float) -> None:
         if changes.membership:
             for name in self._book.names_of_cluster(self._state.cluster):
-                self._book.identify(name, now=now)
-                self._dirty.mark(name)
+                if self._book.identify_again(name, now=now):
+                    self._dirty.mark(name)
         incarnation = self._state.incarnation
         for name, manager in self._book.managers_of_cluster(self._state.cluster):
             touched = manager.node_id in changes.nodes
@@ -148,10 +151,7 @@ class ClusterPoller:
             self._expedite.clear()
             await self._clock.sleep(self.settings.confirm_interval_seconds)
             return
-        try:
-            async with asyncio.timeout(self.settings.interval_seconds):
-                await self._expedite.wait()
-        except TimeoutError:
+        if not await wait_at_most(self._expedite, self._clock, self.settings.interval_seconds):
             return
         self._expedite.clear()
         await self._clock.sleep(min(self.settings.confirm_interval_seconds, self.settings.interval_seconds) / 4)

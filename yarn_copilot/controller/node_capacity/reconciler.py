@@ -27,7 +27,11 @@ from yarn_copilot.kube.errors import NotLeaderError
 
 logger = logging.getLogger(__name__)
 
+UNKNOWN_PER_CYCLE = 32
+"""Answers "unrecognized node" after which a batch is given up for the moment; each of them costs a whole call."""
+
 _FAILURE_WAIT_MAX_SECONDS = 10.0
+_GIVE_WAY_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,22 +92,41 @@ class CapacityReconciler:
 
     async def send_waiting(self) -> None:
         """Send all that waits, in as few calls as the ResourceManager's answers allow."""
-        batch, self._wanted = self._wanted, {}
+        batch = {key: wanted for key, wanted in self._wanted.items() if self._is_current(wanted)}
+        self._wanted = {}
         reason = self._gate.why_not_yarn()
         if reason:
             # The nodes stay as they are; becoming leader, or a word of the API server, marks them again.
+            self._gate.was_refused = True
             logger.debug("Updates wait: %s", reason, extra={"cluster": self.cluster, "nodes": len(batch)})
             return
         began_at = self._clock.monotonic()
-        while batch:
+        for _ in range(UNKNOWN_PER_CYCLE):
+            if not batch:
+                break
             try:
                 unknown = await self._send(batch)
             except NotLeaderError:
+                self._gate.was_refused = True
                 return  # the next leader plans everything anew
             if unknown is None:
                 break
             batch = {key: wanted for key, wanted in batch.items() if wanted.manager.node_id != unknown}
+        else:
+            self._give_way(batch)
         self._metrics.observe_cycle("node_capacity", self._clock.monotonic() - began_at)
+
+    def _is_current(self, wanted: Wanted) -> bool:
+        """Tell whether the NodeManager is still what it was when the update was decided."""
+        memory = self._book.memory(wanted.node)
+        known = None if memory is None else memory.managers.get(wanted.manager.key)
+        return known is wanted.manager and known.node_id is not None and known.candidate is not None
+
+    def _give_way(self, batch: dict[ManagerKey, Wanted]) -> None:
+        """Leave the rest for later: so many unknown nodes mean that the node list has become another one."""
+        self._on_sent()  # read it again soon
+        for wanted in batch.values():
+            self._dirty.mark_at(wanted.node, self._clock.monotonic() + _GIVE_WAY_SECONDS)
 
     async def _send(self, batch: dict[ManagerKey, Wanted]) -> NodeId | None:
         """Make one call.
@@ -117,7 +140,6 @@ class CapacityReconciler:
         for wanted in batch.values():
             wanted.manager.sends = record_send(wanted.manager.sends, wanted.resources, now=sent_at)
             wanted.manager.restart_evidence()
-            self._metrics.observe_propagation("sent", sent_at - wanted.since)
         self._on_sent()
         try:
             await self._resource_manager.update_node_resource(updates)
@@ -149,6 +171,7 @@ class CapacityReconciler:
         for wanted in batch.values():
             wanted.manager.sends = mark_answered(wanted.manager.sends, sent_at=sent_at, now=now)
             note_recognized(wanted.manager)
+            self._metrics.observe_propagation("sent", sent_at - wanted.since)
         self._failures = 0
         self.last_error = ""
         self._metrics.count_write("yarn", "applied")

@@ -7,6 +7,7 @@ and tells the two reconcilers what differs. It never waits for a write.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 from batch_resources.ledger import ClaimAction, NodePlan
@@ -19,10 +20,13 @@ from yarn_copilot.controller.notices import NodeNotices
 from yarn_copilot.controller.state.pods import PodLedger
 from yarn_copilot.controller.third_party.reconciler import ClaimReconciler
 
+logger = logging.getLogger(__name__)
+
 NODES_PER_TURN = 200
 """Nodes planned before the event loop gets a turn, so that a mass change does not stall lease and watches."""
 
 _TIMER_SLACK_SECONDS = 0.05
+_FAILURE_WAIT_SECONDS = 10.0
 
 
 class PlanningLoop:
@@ -62,10 +66,19 @@ class PlanningLoop:
         clock = self._context.clock
         began_at = clock.monotonic()
         for count, (name, since) in enumerate(self._context.dirty.take().items()):
-            self.plan(name, since=since)
+            self._plan_or_postpone(name, since=since)
             if count % NODES_PER_TURN == NODES_PER_TURN - 1:
                 await clock.sleep(0)
         self._context.metrics.observe_cycle("planning", clock.monotonic() - began_at)
+
+    def _plan_or_postpone(self, name: str, *, since: float) -> None:
+        """Plan one node; a fault that concerns this node alone must not keep the others from their plans."""
+        try:
+            self.plan(name, since=since)
+        except Exception as problem:
+            logger.exception("A node could not be planned and is tried again", extra={"node": name})
+            self._context.metrics.count_error("planning", problem)
+            self._context.dirty.mark_at(name, self._context.clock.monotonic() + _FAILURE_WAIT_SECONDS)
 
     def plan(self, name: str, *, since: float) -> NodePlan | None:
         """Plan one node.
@@ -99,6 +112,10 @@ class PlanningLoop:
         return plan
 
     def _hand_over(self, memory: NodeMemory, plan: NodePlan, *, since: float) -> None:
+        if not any(decision.sends_update for decision in plan.managers) and not any(
+            manager.sends for manager in memory.managers.values()
+        ):
+            memory.origin_changed_at = None  # that change needed no update; a later one is not its consequence
         for decision in plan.managers:
             writer = self._capacities.get(decision.key.cluster)
             if writer is None:

@@ -22,7 +22,7 @@ class Changes:
 
     Attributes:
         membership: nodes came, went or changed their state, so identities have to be matched again.
-        nodes: nodes whose state, capability or use differs from the read before.
+        nodes: nodes whose state, capability or use differs from the read before, or that are listed no longer.
     """
 
     membership: bool
@@ -36,6 +36,7 @@ class ClusterState:
         cluster: the id.
         reports: newest report of each node, in every state.
         read_began_at: monotonic moment at which the newest complete read began; None before the first.
+        reachable_since: end of the first read that succeeded after none did.
         error: why the last read failed; empty when it did not.
         incarnation: counts the times at which the ResourceManager may have become another one.
     """
@@ -48,6 +49,7 @@ class ClusterState:
         self.index = HostIndex()
         self.read_began_at: float | None = None
         self.read_ended_at: float | None = None
+        self.reachable_since: float | None = None
         self.failing_since: float | None = None
         self.error = ""
         self.incarnation = 0
@@ -69,7 +71,10 @@ class ClusterState:
                 changed.add(node_id)
         self.reports = fresh
         if membership:
+            changed.update(before.keys() - fresh.keys())
             self.index = HostIndex(reports)
+        if not self.reachable:
+            self.reachable_since = ended_at
         self.read_began_at = began_at
         self.read_ended_at = ended_at
         self.failing_since = None

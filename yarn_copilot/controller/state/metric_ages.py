@@ -64,7 +64,8 @@ class MetricAges:
             self._on_fresh_again(key)
 
     def unavailable(self, reason: str) -> None:
-        """Note that NodeMetrics cannot be read at all."""
+        """Note that NodeMetrics cannot be read at all: every age is unknown, which is not the same as old."""
+        self._seen.clear()
         self._set_unavailable(reason)
 
     def _set_unavailable(self, reason: str) -> None:

@@ -117,17 +117,30 @@ class NodeTable:
         self._facts: dict[str, NodeFacts] = {}
 
     def replaced(self, items: dict[str, NodeFacts]) -> None:
-        """Take a complete list; whatever is missing is gone."""
+        """Take a complete list; whatever is missing is gone.
+
+        A list that is older as a whole than what is known comes from a store that was restored from a backup (or it
+        was overtaken by a patch of ours, whose version the watch delivers next): it counts.
+        """
         for name in [name for name in self._facts if name not in items]:
             self.removed(name)
+        known = max((facts.version for facts in self._facts.values()), default=0)
+        went_back = max((facts.version for facts in items.values()), default=0) < known
         for name, facts in items.items():
-            self.upserted(name, facts)
+            if went_back:
+                self._store(name, facts)
+            else:
+                self.upserted(name, facts)
 
     def upserted(self, key: str, item: NodeFacts) -> None:
         """Take one version of a Node; a version older than the one known (our own patch was faster) is dropped."""
         before = self._facts.get(key)
         if before is not None and before.uid == item.uid and 0 < item.version < before.version:
             return
+        self._store(key, item)
+
+    def _store(self, key: str, item: NodeFacts) -> None:
+        before = self._facts.get(key)
         self._facts[key] = item
         self._on_changed(before, item)
 

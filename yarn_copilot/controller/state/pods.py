@@ -143,12 +143,13 @@ class PodLedger:
         """Change whether NodeManager pods' own requests count, and add up again."""
         if value == self._count_node_manager_pod:
             return
-        records = dict(self._records)
-        for key in list(records):
-            self.removed(key)
         self._count_node_manager_pod = value
-        for key, record in records.items():
-            self.upserted(key, record)
+        self._requested.clear()
+        self._malformed.clear()
+        for key, record in self._records.items():
+            self._add_up(key, record)
+        for node in list(self._managers):
+            self._mark(node)
 
     def requested(self, node: str) -> BatchResources | None:
         """Give K of a node; None while a booked pod's request cannot be read."""
@@ -175,6 +176,9 @@ class PodLedger:
         self._records[key] = record
         if record.manager is not None:
             self._managers.setdefault(record.node, {})[key] = record.manager
+        self._add_up(key, record)
+
+    def _add_up(self, key: str, record: PodRecord) -> None:
         if not self._counts(record):
             return
         if record.request is None:

@@ -24,6 +24,7 @@ from yarn_copilot.errors import YarnCopilotError
 from yarn_copilot.kube.errors import (
     ConflictError,
     ForbiddenError,
+    KubeAPIError,
     KubeConnectionError,
     NotFoundError,
     NotLeaderError,
@@ -107,7 +108,10 @@ class ClaimReconciler:
         if memory is None or facts is None or memory.plan is None:
             return
         plan = memory.plan
-        if plan.claim_action is ClaimAction.KEEP or self._gate.why_not_kubernetes():
+        if plan.claim_action is ClaimAction.KEEP:
+            return
+        if self._gate.why_not_kubernetes():
+            self._gate.was_refused = True
             return
         claim = None if plan.claim_action is ClaimAction.REMOVE else plan.claim
         if facts.claimed == claim:
@@ -123,7 +127,7 @@ class ClaimReconciler:
         self, memory: NodeMemory, facts: NodeFacts, claim: BatchResources | None, text: str | None
     ) -> None:
         ours = memory.claim
-        ours.possible = (*ours.possible, claim)
+        ours.note_sent(claim)
         began_at = self._clock.monotonic()
         try:
             node = await self._writer.patch_node_annotations(
@@ -156,6 +160,8 @@ class ClaimReconciler:
             # Refused for certain: this value cannot show up by our doing.
             ours.possible = tuple(value for value in ours.possible if value != claim)
         wait = min(0.5 * 2.0 ** min(ours.failures - 1, 8), _FAILURE_WAIT_MAX_SECONDS)
+        if isinstance(problem, KubeAPIError) and problem.retry_after_seconds is not None:
+            wait = max(wait, min(problem.retry_after_seconds, _FAILURE_WAIT_MAX_SECONDS))
         if isinstance(problem, PreconditionFailedError | ConflictError):
             self._metrics.count_write("kubernetes", "conflict")
             await self._read_again(memory.name)

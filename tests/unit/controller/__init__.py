@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test the controller without servers: fakes hold state, time is the test's."""

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Play what the controller reaches outside of itself, with scripted faults and a record of what was asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from yarn_copilot.hadoop.errors import UnrecognizedNodeError
+from yarn_copilot.hadoop.model import (
+    ClusterMetrics,
+    NodeId,
+    NodeReport,
+    NodeResourceUpdate,
+    NodeState,
+    QueueInfo,
+    Resource,
+)
+from yarn_copilot.kube.errors import NotLeaderError
+
+ZERO = Resource(0, 0)
+FRESH = Resource(1024, 1)
+"""What a NodeManager registers with."""
+
+
+class LeadershipSwitch:
+    """Be leader or not, as the test says."""
+
+    def __init__(self) -> None:
+        self.is_leader = True
+        self.term = 1
+        self.checks_left: int | None = None
+        """Checks that still pass; None: all."""
+
+    def check(self) -> None:
+        """Raise unless leader."""
+        if self.checks_left is not None:
+            self.checks_left -= 1
+            if self.checks_left < 0:
+                self.is_leader = False
+        if not self.is_leader:
+            raise NotLeaderError("the lease is not held")
+
+
+class RecordingEvents:
+    """Keep every Event."""
+
+    def __init__(self) -> None:
+        self.of_nodes: list[tuple[str, str, str, str]] = []
+        self.of_controller: list[tuple[str, str, str]] = []
+
+    def node_event(self, node_name: str, *, type: str, reason: str, message: str) -> None:
+        """Keep an Event on a Node."""
+        self.of_nodes.append((node_name, type, reason, message))
+
+    def controller_event(self, *, type: str, reason: str, message: str) -> None:
+        """Keep an Event on the controller."""
+        self.of_controller.append((type, reason, message))
+
+    def reasons(self, node: str) -> list[str]:
+        """Give the reasons told on a node, in order."""
+        return [reason for name, _, reason, _ in self.of_nodes if name == node]
+
+
+class FakeResourceManager:
+    """Hold nodes as a ResourceManager does.
+
+    Attributes:
+        batches: every call of `update_node_resource`, also those that failed.
+        applies: whether accepted updates show up in the node list; while False they wait in `accepted`.
+        read_errors, update_errors: raised by the next calls, one each; None lets one call pass.
+        lands_before_error: whether an update whose call fails takes effect all the same.
+        gate: while cleared, updates hang after they were recorded.
+    """
+
+    def __init__(self) -> None:
+        self.reports: dict[NodeId, NodeReport] = {}
+        self.batches: list[list[NodeResourceUpdate]] = []
+        self.applies = True
+        self.accepted: list[NodeResourceUpdate] = []
+        self.read_errors: deque[Exception | None] = deque()
+        self.update_errors: deque[Exception | None] = deque()
+        self.lands_before_error = False
+        self.down: Exception | None = None
+        self.unknown: set[NodeId] = set()
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.reads = 0
+
+    def add(
+        self,
+        node_id: str,
+        *,
+        capacity: Resource = FRESH,
+        used: Resource = ZERO,
+        state: NodeState = NodeState.RUNNING,
+        http_address: str = "",
+    ) -> NodeId:
+        """Register a NodeManager."""
+        parsed = NodeId.parse(node_id)
+        self.reports[parsed] = NodeReport(
+            node_id=parsed,
+            state=state,
+            http_address=http_address,
+            rack="/default-rack",
+            capability=capacity,
+            used=used,
+            containers=0,
+            last_health_report_millis=len(self.reports),
+        )
+        return parsed
+
+    def change(self, node_id: NodeId, **changes: object) -> None:
+        """Change a report."""
+        self.reports[node_id] = replace(self.reports[node_id], **changes)
+
+    def capacity(self, node_id: NodeId) -> Resource:
+        """Give a node's total."""
+        return self.reports[node_id].capability
+
+    @property
+    def sent(self) -> list[tuple[str, int, int]]:
+        """Give all updates as (node id, vcores, MiB), in order."""
+        return [(str(u.node_id), u.resource.vcores, u.resource.memory_mib) for batch in self.batches for u in batch]
+
+    async def get_cluster_nodes(self) -> Sequence[NodeReport]:
+        """List the nodes."""
+        self.reads += 1
+        self._raise(self.read_errors)
+        return list(self.reports.values())
+
+    async def get_cluster_metrics(self) -> ClusterMetrics:
+        """Count the nodes."""
+        count = len(self.reports)
+        return ClusterMetrics(count, count, 0, 0, 0, 0, 0, 0)
+
+    async def get_queue_info(self, queue: str) -> QueueInfo:
+        """Give one queue with one child."""
+        self._raise(deque())
+        child = QueueInfo("batch", "", "RUNNING", 1.0, 1.0, 0.5, Resource(2048, 2), ZERO, ZERO, 2, 0)
+        return QueueInfo(queue, "", "RUNNING", 1.0, 1.0, 0.5, Resource(2048, 2), ZERO, ZERO, 2, 0, children=(child,))
+
+    async def update_node_resource(self, updates: Sequence[NodeResourceUpdate]) -> None:
+        """Take one batch."""
+        self.batches.append(list(updates))
+        await self.gate.wait()
+        try:
+            self._raise(self.update_errors)
+        except Exception:
+            if self.lands_before_error:
+                self._accept(updates)
+            raise
+        for update in updates:
+            report = self.reports.get(update.node_id)
+            if report is None or update.node_id in self.unknown or not report.state.is_active:
+                raise unrecognized(update.node_id)
+        self._accept(updates)
+
+    async def aclose(self) -> None:
+        """Do nothing."""
+
+    def apply_accepted(self) -> None:
+        """Let the accepted updates take effect."""
+        for update in self.accepted:
+            self.change(update.node_id, capability=update.resource)
+        self.accepted = []
+
+    def _accept(self, updates: Sequence[NodeResourceUpdate]) -> None:
+        self.accepted.extend(updates)
+        if self.applies:
+            self.apply_accepted()
+
+    def _raise(self, errors: deque[Exception | None]) -> None:
+        if self.down is not None:
+            raise self.down
+        error = errors.popleft() if errors else None
+        if error is not None:
+            raise error
+
+
+def unrecognized(node_id: object) -> UnrecognizedNodeError:
+    """Give the answer of a ResourceManager that does not know a node."""
+    return UnrecognizedNodeError(
+        "org.apache.hadoop.yarn.exceptions.YarnException",
+        f"Resource update get failed on all nodes due to change resource on an unrecognized node: {node_id}",
+    )
