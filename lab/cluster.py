@@ -231,15 +231,16 @@ class Lab:
         """
         for controller in self._controllers:
             controller.sigkill()
-        for application in self._applications:
-            application.stop()
         self._controllers.clear()
-        self._applications.clear()
         if self._kubernetes is not None:
             self._kubernetes.revive()
             self.objects.delete_everything()
         if self._yarn is not None:
             self._yarn.revive()
+            for application in self._applications:
+                application.kill()
+            self._applications.clear()
+            self._yarn.kill_applications()
             self._yarn.reset_capacities()
 
     def describe(self) -> dict[str, Any]:

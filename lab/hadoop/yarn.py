@@ -123,6 +123,29 @@ class Yarn:
                 node_manager.start()
         self.wait_for_nodes()
 
+    def kill_applications(self) -> None:
+        """Kill every application that has not finished and wait until no node is used.
+
+        Raises:
+            requests.HTTPError: the RM refused.
+            LabError: something is still held after a minute.
+        """
+        found = self._get("/ws/v1/cluster/apps?states=NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING")["apps"]
+        for application in found["app"] if found else []:
+            answer = requests.put(
+                f"{self.rest_url}/ws/v1/cluster/apps/{application['id']}/state?user.name={self.operator_user}",
+                json={"state": "KILLED"},
+                timeout=_CALL_TIMEOUT_SECONDS,
+            )
+            if answer.status_code >= 400:
+                raise requests.HTTPError(f"{answer.url} answered {answer.status_code}: {answer.text[:500]}")
+        probes.wait_until(
+            lambda: all(node["usedMemoryMB"] == 0 for node in self.nodes()),
+            what="no node is used",
+            timeout_seconds=60.0,
+            processes=[self.resource_manager],
+        )
+
     def reset_capacities(self) -> None:
         """Give every NodeManager the capacity that it registered with."""
         floor = (self.options.floor_memory_mib, self.options.floor_vcores)

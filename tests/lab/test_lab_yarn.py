@@ -106,6 +106,20 @@ def test_capacity_and_application_survive_a_restart_of_the_resource_manager(lab:
     application.wait_running(3)
 
 
+def test_tidied_lab_has_no_application_and_the_floor_again(lab: Lab) -> None:
+    _give_room(lab)
+    lab.submit().ask(count=2)
+    held = lab.submit(managed=True)
+    held.ask(count=2)
+    held.wait_running(2)
+    lab.yarn.resource_manager.pause()
+    lab.yarn.node_managers[1].kill()
+    lab.tidy()
+    node_ids = [each.node_id for each in lab.yarn.node_managers]
+    assert [lab.yarn.used(node_id) for node_id in node_ids] == [(0, 0)] * 3
+    assert [lab.yarn.capacity(node_id) for node_id in node_ids] == [(1024, 1)] * 3
+
+
 def test_update_calls_are_counted_at_the_resource_manager(lab: Lab) -> None:
     node_id = lab.yarn.node_managers[0].node_id
     before = lab.yarn.count_update_calls()

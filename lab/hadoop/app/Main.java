@@ -53,7 +53,11 @@ public final class Main {
     }
     for (Map.Entry<String, Session> entry : sessions.entrySet()) {
       String stop = "{\"command\":\"stop\"}";
-      entry.getValue().handle(stop, JsonLines.parse(stop));
+      try {
+        entry.getValue().handle(stop, JsonLines.parse(stop));
+      } catch (Exception e) {
+        out.event("error", "queue", entry.getKey(), "message", "stop: " + e);
+      }
     }
     submitter.close();
     System.exit(0);
