@@ -30,6 +30,7 @@ from lab.processes.state import running_labs
 
 app = typer.Typer(help="Run a real Kubernetes control plane and YARN cluster on loopback.", no_args_is_help=True)
 _POLL_SECONDS: Final = 0.5
+_PIPED_WIDTH: Final = 250
 
 HadoopVersion = Annotated[str, typer.Option("--hadoop", help=f"Hadoop version: {', '.join(VERSIONS)}.")]
 NodeManagers = Annotated[int, typer.Option("--node-managers", min=0, max=200, help="Number of NodeManagers.")]
@@ -94,7 +95,10 @@ def status() -> None:
             record.get("resource_manager_rest", "-"),
             str(len(record.get("node_managers", []))),
         )
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:
+        console.width = _PIPED_WIDTH  # whole paths for whoever reads the pipe
+    console.print(table)
 
 
 @app.command()
