@@ -23,12 +23,15 @@ class Send:
         sent_at: when the call began.
         answered_at: when it was answered with success; None while it is in flight or after it was lost.
         is_lost: the call ended without an answer, so it may have landed, land later, or never.
+        is_overtaken: a newer send was read back after both had been answered. One ResourceManager takes updates from
+            one queue, so this one was worked off; it stays outstanding for rules that must not rely on the queue.
     """
 
     resources: YarnResources
     sent_at: float
     answered_at: float | None = None
     is_lost: bool = False
+    is_overtaken: bool = False
 
 
 Sends = tuple[Send, ...]
@@ -67,13 +70,28 @@ def confirm(sends: Sends, read: YarnResources, *, read_began_at: float) -> Sends
         read: the node's total as the ResourceManager gave it.
         read_began_at: when that read was started; an answer that came after it proves nothing.
     """
-    if not sends:
+    shown = [send.sent_at for send in sends if _is_shown(send, read, read_began_at)]
+    if not shown:
         return sends
+    newest = max(shown)
     return tuple(
-        send
+        replace(send, is_overtaken=True) if _is_overtaken_by(send, newest) else send
         for send in sends
-        if not (send.resources == read and send.answered_at is not None and send.answered_at <= read_began_at)
+        if not _is_shown(send, read, read_began_at)
     )
+
+
+def may_disturb_use(sends: Sends) -> bool:
+    """Tell whether the moment in which the scheduler shows a use of zero may still lie ahead for one of the sends."""
+    return any(not send.is_overtaken for send in sends)
+
+
+def _is_shown(send: Send, read: YarnResources, read_began_at: float) -> bool:
+    return send.resources == read and send.answered_at is not None and send.answered_at <= read_began_at
+
+
+def _is_overtaken_by(send: Send, newest_shown_sent_at: float) -> bool:
+    return send.answered_at is not None and send.answered_at <= newest_shown_sent_at
 
 
 def expire(sends: Sends, *, now: float, lifetime_seconds: float) -> Sends:

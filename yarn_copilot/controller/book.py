@@ -16,7 +16,7 @@ from batch_resources.growth import observe_origin
 from batch_resources.ledger import ManagerKey, ManagerObservation, NodeObservation
 from batch_resources.planner.policy import Policy
 from batch_resources.resources import YarnResources
-from batch_resources.sends import confirm, expire
+from batch_resources.sends import confirm, expire, may_disturb_use
 from yarn_copilot.controller.departure import Departures
 from yarn_copilot.controller.identity.matching import Candidate, candidates, match
 from yarn_copilot.controller.memory import ManagerMemory, NodeMemory
@@ -256,7 +256,7 @@ class NodeBook:
                 manager.evidence,
                 UseReading(used=to_yarn(report.used), began_at=state.read_began_at),
                 heartbeat_seconds=self._heartbeats[state.cluster],
-                has_outstanding_send=bool(manager.sends),
+                has_outstanding_send=may_disturb_use(manager.sends),
             )
         return before != (manager.sends, manager.evidence, manager.not_running_since)
 

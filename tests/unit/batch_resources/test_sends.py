@@ -52,3 +52,21 @@ def test_nothing_known_gives_no_highest_value() -> None:
     assert sends.highest_possible(None, ()) is None
     assert sends.highest_possible(None, sends.record_send((), yarn(4, 4096), now=1.0)) == yarn(4, 4096)
     assert sends.confirm((), yarn(1, 1), read_began_at=1.0) == ()
+
+
+def test_an_answered_send_overtaken_by_one_that_was_read_back_disturbs_no_use_but_stays_outstanding() -> None:
+    two = sends.record_send((), yarn(4, 4096), now=1.0)
+    two = sends.mark_answered(two, sent_at=1.0, now=1.5)
+    two = sends.mark_answered(sends.record_send(two, yarn(2, 2048), now=2.0), sent_at=2.0, now=2.5)
+    assert sends.may_disturb_use(two)
+    left = sends.confirm(two, yarn(2, 2048), read_began_at=3.0)
+    assert [send.resources for send in left] == [yarn(4, 4096)]
+    assert not sends.may_disturb_use(left)
+    assert sends.highest_possible(yarn(2, 2048), left) == yarn(4, 4096)
+
+
+def test_a_send_that_was_not_answered_before_the_newer_one_left_may_still_disturb_use() -> None:
+    two = sends.mark_lost(sends.record_send((), yarn(4, 4096), now=1.0), sent_at=1.0)
+    two = sends.mark_answered(sends.record_send(two, yarn(2, 2048), now=2.0), sent_at=2.0, now=2.5)
+    assert sends.may_disturb_use(sends.confirm(two, yarn(2, 2048), read_began_at=3.0))
+    assert not sends.may_disturb_use(())
