@@ -62,6 +62,7 @@ class ClaimMemory:
         possible: entries whose patch is in flight or ended without an answer; any of them may show up.
         foreign_since: monotonic moment of the last change by somebody else; None when there is none.
         failures: consecutive patches that failed, for the back-off.
+        retry_at: monotonic moment before which no patch is tried, however often the node is planned.
     """
 
     written: BatchResources | None = None
@@ -69,16 +70,24 @@ class ClaimMemory:
     possible: tuple[BatchResources | None, ...] = ()
     foreign_since: float | None = None
     failures: int = 0
+    retry_at: float = 0.0
 
-    def note_sent(self, claimed: BatchResources | None) -> None:
-        """Note that an entry is on its way; a repeated one is remembered once, of very many the newest."""
+    def note_sent(self, claimed: BatchResources | None) -> tuple[BatchResources | None, ...]:
+        """Note that an entry is on its way; a repeated one is remembered once, of very many the newest.
+
+        Returns:
+            What was possible before, to go back to when this patch is refused for certain: an earlier one with the
+            same entry may still have landed.
+        """
+        before = self.possible
         rest = tuple(value for value in self.possible if value != claimed)
         self.possible = (*rest, claimed)[-MAX_POSSIBLE:]
+        return before
 
     def note_landed(self, claimed: BatchResources | None, version: int) -> None:
         """Note that an entry of ours is on the Node."""
         self.written, self.written_version = claimed, version
-        self.failures = 0
+        self.failures, self.retry_at = 0, 0.0
 
     def is_ours(self, claimed: BatchResources | None, version: int) -> bool:
         """Tell whether an entry seen in a newer version of the Node can be ours, and learn from it if so."""

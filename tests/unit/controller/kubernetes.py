@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+from tests.unit.kube.manual_clock import settle
 from yarn_copilot.config.settings import KubernetesSettings
 from yarn_copilot.kube.client import KubeClient, Page
 from yarn_copilot.kube.clock import Clock
@@ -43,6 +44,7 @@ class FakeKubernetes(KubeClient):
         lands_before_error: whether a patch whose call fails takes effect all the same.
         unavailable: error for every list of a kind, by plural.
         silent: watches say nothing; changes wait in `held`.
+        gate, answer_gate: while cleared, patches hang before or after they took effect.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -60,6 +62,8 @@ class FakeKubernetes(KubeClient):
         self.held: list[tuple[str, bytes]] = []
         self.gate = asyncio.Event()
         self.gate.set()
+        self.answer_gate = asyncio.Event()
+        self.answer_gate.set()
 
     # What tests do.
 
@@ -106,6 +110,11 @@ class FakeKubernetes(KubeClient):
         for plural, line in held:
             for stream in self.streams[plural]:
                 stream.chunks.put_nowait(line)
+
+    async def delivered(self) -> None:
+        """Wait until the watches were read empty."""
+        while any(not stream.chunks.empty() for streams in self.streams.values() for stream in streams):
+            await settle()
 
     def end_watches(self) -> None:
         """Close every watch, as a server does at its timeout."""
@@ -180,9 +189,11 @@ class FakeKubernetes(KubeClient):
         if any(annotations.get(key) != text for key, text in expected.items()):
             raise PreconditionFailedError(f"PATCH node {node_name}: 422")
         self.annotate(node_name, **changed)
+        stored = await self.get_node(node_name)
+        await self.answer_gate.wait()
         if error is not None:
             raise error
-        return await self.get_node(node_name)
+        return stored
 
     def _refuse(self, plural: str) -> None:
         if self.down is not None:

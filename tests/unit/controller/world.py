@@ -92,11 +92,11 @@ class World:
     ) -> None:
         await self.stop()
 
-    async def start(self) -> None:
-        """Run the controller and give it two seconds."""
+    async def start(self, seconds: float = 2.0) -> None:
+        """Run the controller and give it some time."""
         self.controller.leadership_changed(self.leadership.is_leader, self.leadership.term)
         self._task = asyncio.create_task(self.controller.run())
-        await self.advance(2.0)
+        await self.advance(seconds)
 
     async def stop(self) -> None:
         """End the controller."""
@@ -105,15 +105,16 @@ class World:
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
 
-    async def restart(self) -> None:
+    async def restart(self, seconds: float = 2.0) -> None:
         """Replace the controller by a new one that knows nothing; the outside stays."""
         await self.stop()
         self.metrics = Metrics(wall_clock=self.clock.wall)
         self.controller = self._controller()
-        await self.start()
+        await self.start(seconds)
 
     async def advance(self, seconds: float) -> None:
         """Let time pass, with a sign of life of the watches now and then."""
+        await self.kube.delivered()
         left = seconds
         while left > 0:
             step = min(left, _BOOKMARK_SECONDS)

@@ -23,7 +23,6 @@ from yarn_copilot.controller.state.nodes import NodeFacts
 from yarn_copilot.errors import YarnCopilotError
 from yarn_copilot.kube.errors import (
     ConflictError,
-    ForbiddenError,
     KubeAPIError,
     KubeConnectionError,
     NotFoundError,
@@ -35,7 +34,8 @@ from yarn_copilot.kube.model import Node
 
 logger = logging.getLogger(__name__)
 
-_FAILURE_WAIT_MAX_SECONDS = 30.0
+_FAILURE_WAIT_MAX_SECONDS = 10.0
+_REFUSED_WAIT_MAX_SECONDS = 30.0
 
 
 class ClaimReconciler:
@@ -110,6 +110,8 @@ class ClaimReconciler:
         plan = memory.plan
         if plan.claim_action is ClaimAction.KEEP:
             return
+        if self._clock.monotonic() < memory.claim.retry_at:
+            return  # the node is planned again at that moment
         if self._gate.why_not_kubernetes():
             self._gate.was_refused = True
             return
@@ -127,7 +129,7 @@ class ClaimReconciler:
         self, memory: NodeMemory, facts: NodeFacts, claim: BatchResources | None, text: str | None
     ) -> None:
         ours = memory.claim
-        ours.note_sent(claim)
+        before = ours.note_sent(claim)
         began_at = self._clock.monotonic()
         try:
             node = await self._writer.patch_node_annotations(
@@ -136,7 +138,9 @@ class ClaimReconciler:
                 changed={THIRD_PARTY_ANNOTATION: text},
             )
         except YarnCopilotError as problem:
-            await self._note_failure(memory, claim, problem)
+            if not isinstance(problem, KubeConnectionError | ServerError):
+                ours.possible = before
+            await self._note_failure(memory, problem)
             return
         self._metrics.count_write("kubernetes", "applied")
         self._metrics.observe_cycle("third_party", self._clock.monotonic() - began_at)
@@ -153,23 +157,18 @@ class ClaimReconciler:
         ours.possible = ()
         self._nodes.upserted(facts.name, facts)
 
-    async def _note_failure(self, memory: NodeMemory, claim: BatchResources | None, problem: YarnCopilotError) -> None:
+    async def _note_failure(self, memory: NodeMemory, problem: YarnCopilotError) -> None:
         ours = memory.claim
         ours.failures += 1
-        if not isinstance(problem, KubeConnectionError | ServerError):
-            # Refused for certain: this value cannot show up by our doing.
-            ours.possible = tuple(value for value in ours.possible if value != claim)
-        wait = min(0.5 * 2.0 ** min(ours.failures - 1, 8), _FAILURE_WAIT_MAX_SECONDS)
-        if isinstance(problem, KubeAPIError) and problem.retry_after_seconds is not None:
-            wait = max(wait, min(problem.retry_after_seconds, _FAILURE_WAIT_MAX_SECONDS))
+        wait = self._wait_after(ours, problem)
+        ours.retry_at = self._clock.monotonic() + wait
         if isinstance(problem, PreconditionFailedError | ConflictError):
             self._metrics.count_write("kubernetes", "conflict")
             await self._read_again(memory.name)
-            wait = 0.0 if ours.failures == 1 else wait
         elif isinstance(problem, NotFoundError):
             self._metrics.count_write("kubernetes", "refused")
         else:
-            refused = isinstance(problem, ForbiddenError) or not problem.retryable
+            refused = not problem.retryable
             self._metrics.count_write("kubernetes", "refused" if refused else "failed")
             self._metrics.count_error("third_party", problem)
             if refused:
@@ -177,7 +176,16 @@ class ClaimReconciler:
             level = logging.WARNING if ours.failures == 1 else logging.DEBUG
             keys = {"node": memory.name, "next_seconds": round(wait, 1)}
             logger.log(level, "Claim not written, it is tried again: %s", problem, extra=keys)
-        self._dirty.mark_at(memory.name, self._clock.monotonic() + wait)
+        self._dirty.mark_at(memory.name, ours.retry_at)
+
+    @staticmethod
+    def _wait_after(ours: ClaimMemory, problem: YarnCopilotError) -> float:
+        """Give the seconds until the next try: none after the first conflict, else twice as long each time."""
+        if isinstance(problem, PreconditionFailedError | ConflictError) and ours.failures == 1:
+            return 0.0
+        longest = _FAILURE_WAIT_MAX_SECONDS if problem.retryable else _REFUSED_WAIT_MAX_SECONDS
+        asked = (problem.retry_after_seconds or 0.0) if isinstance(problem, KubeAPIError) else 0.0
+        return max(min(0.5 * 2.0 ** min(ours.failures - 1, 8), longest), min(asked, _REFUSED_WAIT_MAX_SECONDS))
 
     async def _read_again(self, name: str) -> None:
         """Look at the Node as stored: the view that the patch was based on is behind."""
