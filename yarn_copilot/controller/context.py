@@ -9,6 +9,7 @@ from yarn_copilot.controller.book import NodeBook
 from yarn_copilot.controller.dirty import DirtyNodes
 from yarn_copilot.controller.gate import WriteGate
 from yarn_copilot.controller.ports import Clock
+from yarn_copilot.controller.pulse import Pulse
 from yarn_copilot.controller.state.nodes import NodeReducer, NodeTable
 from yarn_copilot.observability.metrics import Metrics
 
@@ -24,3 +25,4 @@ class LoopContext:
     gate: WriteGate
     clock: Clock
     metrics: Metrics
+    pulse: Pulse

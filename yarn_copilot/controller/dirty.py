@@ -58,6 +58,11 @@ class DirtyNodes:
         self._wake.clear()
         return names
 
+    def longest_wait_seconds(self) -> float:
+        """Give how long a node has been waiting to be planned; 0 when none waits."""
+        # Names keep the order in which they were marked, so the first has waited longest.
+        return next((self._clock.monotonic() - since for since in self._names.values()), 0.0)
+
     async def wait(self) -> None:
         """Return when a node is due; a moment in the far future is looked at again after a while."""
         while True:

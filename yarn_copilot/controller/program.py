@@ -21,6 +21,7 @@ from yarn_copilot.controller.gate import WriteGate
 from yarn_copilot.controller.intake import KubernetesIntake
 from yarn_copilot.controller.notices import NodeNotices
 from yarn_copilot.controller.planning.loop import PlanningLoop
+from yarn_copilot.controller.pulse import Pulse
 from yarn_copilot.controller.ports import Clock, EventSink, Leadership
 from yarn_copilot.controller.state.cluster import ClusterState
 from yarn_copilot.controller.state.metric_ages import MetricAges, reduce_node_metric
@@ -37,6 +38,8 @@ from yarn_copilot.observability.reasons import Reason
 logger = logging.getLogger(__name__)
 
 RESTART_WAIT_SECONDS = 1.0
+STUCK_SECONDS = 60.0
+"""No loop may take so long beyond the deadline of one call without coming round."""
 _FRESH_AGE_SHARE = 0.5
 """A report that comes before half of the allowed age is over changes no plan."""
 
@@ -71,6 +74,7 @@ class Controller:
         self.outside = outside
         self.started_at = outside.clock.monotonic()
         self.dirty = DirtyNodes(outside.clock)
+        self.pulse = Pulse(outside.clock, limit_seconds=STUCK_SECONDS + settings.hadoop.call_timeout_seconds)
         self.notices = NodeNotices(
             outside.events, outside.leadership, outside.clock, outside.metrics, clusters=outside.clusters
         )
@@ -132,6 +136,7 @@ class Controller:
             gate=self.gate,
             clock=outside.clock,
             metrics=outside.metrics,
+            pulse=self.pulse,
         )
         self.clusters: dict[str, ClusterLoops] = {
             id_: build_cluster(
@@ -249,7 +254,7 @@ class Controller:
         reason = Reason.BECAME_LEADER if is_leader else Reason.LOST_LEADERSHIP
         message = f"this replica {'writes now' if is_leader else 'stopped writing'}, term {term}"
         logger.info("%s", message, extra={"reason": reason.value})
-        self.outside.events.controller_event(type="Normal", reason=reason.value, message=message)
+        self._tell("Normal", reason, message)
 
     def apply(self, settings: Settings) -> None:
         """Take over the reloadable part of new settings; the caller has kept the fixed part."""
@@ -279,7 +284,7 @@ class Controller:
             )
             logger.warning("%s", message, extra=keys)
         if self.outside.leadership.is_leader:
-            self.outside.events.controller_event(type=kind, reason=reason.value, message=message)
+            self._tell(kind, reason, message)
 
     def _node_metrics_availability(self, reason: str) -> None:
         """Tell once for all nodes that NodeMetrics cannot be read, instead of once for each."""
@@ -291,11 +296,19 @@ class Controller:
                 "or set capacity.require_node_metric: false"
             )
             logger.warning("%s", message, extra={"reason": Reason.NODE_METRIC_UNAVAILABLE.value})
-            self.outside.events.controller_event(
-                type="Warning", reason=Reason.NODE_METRIC_UNAVAILABLE.value, message=message
-            )
+            self._tell("Warning", Reason.NODE_METRIC_UNAVAILABLE, message)
         self.dirty.mark_all(list(self.book.memories))
 
     def _claim_refused(self, node: str, error: str) -> None:
         message = f"the API server refuses to change node {node}: {error}"
-        self.outside.events.controller_event(type="Warning", reason=Reason.CLAIM_REFUSED.value, message=message)
+        self._tell("Warning", Reason.CLAIM_REFUSED, message)
+
+    def _tell(self, kind: str, reason: Reason, message: str) -> None:
+        self.outside.events.controller_event(type=kind, reason=reason.value, message=message)
+        self.outside.metrics.count_event(kind, reason.value)
+
+    def stuck(self) -> list[str]:
+        """Say which loops have stopped turning; empty for a healthy process."""
+        if not self.watches.is_complete():
+            return []  # nothing is planned yet, and /readyz says what is missing
+        return self.pulse.stuck([loops.poller.name for loops in self.clusters.values()], self.dirty)

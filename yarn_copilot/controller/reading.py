@@ -64,6 +64,7 @@ class Reader:
             leader_identity=self._leader_identity(),
             ready=not missing,
             ready_missing=missing,
+            stuck=controller.stuck(),
             kubernetes_age_seconds=controller.gate.kubernetes_age_seconds(),
             started_seconds=outside.clock.monotonic() - controller.started_at,
             version=self._version,

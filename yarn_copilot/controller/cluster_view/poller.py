@@ -58,6 +58,8 @@ class ClusterPoller:
         self._on_reachable = on_reachable
         self._on_applied = on_applied
         self._expedite = asyncio.Event()
+        self._pulse = context.pulse
+        self.name = f"cluster_view of {state.cluster}"
         self._failures = 0
         self._has_pending = False
 
@@ -69,6 +71,7 @@ class ClusterPoller:
         """Poll for ever."""
         while True:
             await self.poll_once()
+            self._pulse.beat(self.name)
             await self._wait()
 
     async def poll_once(self) -> None:

@@ -21,7 +21,7 @@ from yarn_copilot.controller.memory import ManagerMemory
 from yarn_copilot.controller.node_capacity.backoff import note_recognized, note_unrecognized
 from yarn_copilot.controller.ports import ResourceManager
 from yarn_copilot.errors import YarnCopilotError
-from yarn_copilot.hadoop.errors import ConnectError, RemoteCallError, UnrecognizedNodeError
+from yarn_copilot.hadoop.errors import HadoopRPCError, UnrecognizedNodeError
 from yarn_copilot.hadoop.model import NodeId, NodeResourceUpdate, Resource
 from yarn_copilot.kube.errors import NotLeaderError
 
@@ -214,7 +214,7 @@ class CapacityReconciler:
         self._failures += 1
         self.last_error = str(problem)
         # A refusal, or a connection that never came about, leaves nothing on its way; any other end may.
-        nothing_landed = isinstance(problem, RemoteCallError | ConnectError)
+        nothing_landed = isinstance(problem, HadoopRPCError) and not problem.may_have_been_applied
         self._mark(batch, sent_at, landed=False if nothing_landed else None)
         self._metrics.count_write("yarn", "failed")
         self._metrics.count_error("node_capacity", problem)
