@@ -21,7 +21,7 @@ class Changes:
     """Say what a read changed.
 
     Attributes:
-        membership: nodes came, went or changed their state, so identities have to be matched again.
+        membership: nodes came, went, or became active or inactive, so identities have to be matched again.
         nodes: nodes whose state, capability or use differs from the read before, or that are listed no longer.
     """
 
@@ -65,7 +65,8 @@ class ClusterState:
         for node_id, report in fresh.items():
             known = before.get(node_id)
             if known is None or known.state is not report.state:
-                membership = True
+                # Which of several ids a NodeManager has depends on which of them are active, on nothing else of these.
+                membership = membership or known is None or known.state.is_active != report.state.is_active
                 changed.add(node_id)
             elif known.used != report.used or known.capability != report.capability:
                 changed.add(node_id)
