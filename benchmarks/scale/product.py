@@ -16,10 +16,10 @@ from typing import Any, Final
 import psutil
 
 from benchmarks.moments import Call
+from benchmarks.samples import percentiles
 from benchmarks.scale import objects
 from benchmarks.scale.stage import Stage
 from lab.controller import ControllerProcess
-from lab.demo.propagation import percentile
 from lab.errors import LabError
 from lab.kubernetes import bodies
 
@@ -95,8 +95,8 @@ class Measurement:
             seen.append(self._seen()[node_id] - answered_at)
             sent.append(stage.updates.updates().taken_at[node_id] - answered_at)
         return {
-            **_percentiles("single_change_sent", sent),
-            **_percentiles("single_change_propagation", seen),
+            **percentiles("single_change_sent", sent),
+            **percentiles("single_change_propagation", seen),
         }
 
     def mass_change(self) -> dict[str, float]:
@@ -151,9 +151,9 @@ class Measurement:
             "mass_change_seconds": max(seen_at.values()) - first,
             "mass_change_driver_seconds": driven["seconds"],
             "mass_change_cpu_seconds": self._cpu_seconds() - cpu_before,
-            **_percentiles("sent", _after(began, updates.taken_at)),
-            **_percentiles("scheduler_applied", _after(began, updates.applied_at)),
-            **_percentiles("propagation", _after(began, seen_at)),
+            **percentiles("sent", _after(began, updates.taken_at)),
+            **percentiles("scheduler_applied", _after(began, updates.applied_at)),
+            **percentiles("propagation", _after(began, seen_at)),
             "sent_mean_told_by_product_seconds": (told[0] - told_before[0]) / max(told[1] - told_before[1], 1.0),
         }
 
@@ -222,13 +222,6 @@ def _listed(calls: Sequence[Call], resource: str) -> float:
 
 def _after(began: Sequence[float], moments: Mapping[str, float]) -> list[float]:
     return [moments[objects.node_id(number)] - start for number, start in enumerate(began)]
-
-
-def _percentiles(name: str, samples: Sequence[float]) -> dict[str, float]:
-    return {
-        f"{name}_p50_seconds": percentile(samples, 0.5) or 0.0,
-        f"{name}_p99_seconds": percentile(samples, 0.99) or 0.0,
-    }
 
 
 def _peak_mib(process: psutil.Process) -> float:

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run all benchmarks with their default sizes, one after another; `make bench` calls this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from rich.console import Console
+
+from benchmarks import propagation, results
+from benchmarks.scale import run as scale
+from benchmarks.scale.stage import Size
+from lab.processes.progress import Progress
+
+_CHANGES = 150
+
+
+def main() -> None:
+    """Measure everything and print each result beside the one before."""
+    progress = Progress()
+    _run(propagation.NAME, propagation.AIMS, partial(propagation.measure, _CHANGES, progress))
+    _run(scale.NAME, scale.AIMS, partial(scale.measure, Size(), progress))
+
+
+def _run(name: str, aims: results.Figures, measure: Callable[[], results.Result]) -> None:
+    console = Console()
+    before = results.read_or_none(name)
+    result = measure()
+    path = result.write()
+    results.show(result, before, aims=aims, console=console)
+    console.print(f"written to {path}")
+
+
+if __name__ == "__main__":
+    main()
