@@ -92,6 +92,8 @@ class NodeObservation:
         normalization_ratio: CPU normalisation of the node, only where vcores count physical cores.
         managers: the NodeManagers that live on the node, or did and may still hold something.
         window: origins of the growth window, this one included when it is known.
+        unread_claim: the part of an older claim that belongs to NodeManagers whose use was never read (their cluster
+            has been down since this process started); None when every use is known.
         release_is_proven: no NodeManager of ours can still run anything here, so an entry of ours may go.
     """
 
@@ -105,6 +107,7 @@ class NodeObservation:
     normalization_ratio: Fraction | None = None
     managers: tuple[ManagerObservation, ...] = ()
     window: Window = ()
+    unread_claim: BatchResources | None = None
     release_is_proven: bool = False
 
 

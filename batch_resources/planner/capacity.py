@@ -43,6 +43,8 @@ def _shares(node: NodeObservation, budget: BatchResources, policy: Policy) -> tu
             weight_sum += max(manager.weight, 1)
         else:
             frozen = frozen + policy.units.to_batch(_held(manager), normalization_ratio=node.normalization_ratio)
+    if node.unread_claim is not None:
+        frozen = frozen + node.unread_claim
     rest = (budget - frozen).floored()
     shares = []
     for manager in node.managers:

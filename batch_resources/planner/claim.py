@@ -29,7 +29,7 @@ def plan_claim(
     Returns:
         The claim wanted (None: no entry), what to do with the annotation, and why less was done than wanted.
     """
-    wanted = _sum(managers) if node.managers else None
+    wanted = _sum(managers) + _unread_rest(node, managers) if node.managers else None
     if node.claim_is_foreign:
         return wanted, ClaimAction.KEEP, (Hold.FOREIGN_WRITER,)
     if node.others is None:
@@ -55,6 +55,14 @@ def _plan_release(node: NodeObservation) -> tuple[BatchResources | None, ClaimAc
 
 def _fall_is_proven(node: NodeObservation) -> bool:
     return all(manager.used_is_proven for manager in node.managers)
+
+
+def _unread_rest(node: NodeObservation, managers: tuple[ManagerPlan, ...]) -> BatchResources:
+    """Give what an older claim holds for NodeManagers that were never read, beyond the floors counted for them."""
+    if node.unread_claim is None:
+        return ZERO_BATCH
+    counted = (plan for seen, plan in zip(node.managers, managers, strict=True) if seen.used is None)
+    return (node.unread_claim - _sum(tuple(counted))).floored()
 
 
 def _sum(managers: tuple[ManagerPlan, ...]) -> BatchResources:

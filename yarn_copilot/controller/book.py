@@ -14,6 +14,7 @@ from batch_resources.annotations.origin import OriginState
 from batch_resources.evidence import UseReading, observe_use
 from batch_resources.growth import observe_origin
 from batch_resources.ledger import ManagerKey, ManagerObservation, NodeObservation
+from batch_resources.planner.claim import manager_claim
 from batch_resources.planner.policy import Policy
 from batch_resources.resources import YarnResources
 from batch_resources.sends import confirm, expire, may_disturb_use
@@ -282,6 +283,8 @@ class NodeBook:
             memory.window = observe_origin(
                 memory.window, facts.origin.resources, now=now, length_seconds=policy.growth_window_seconds
             )
+        managers = tuple(self._observe_manager(manager) for manager in memory.managers.values())
+        self._note_unread(memory, managers, facts, policy)
         return NodeObservation(
             node=memory.name,
             origin=facts.origin,
@@ -291,10 +294,25 @@ class NodeBook:
             claimed=facts.claimed,
             claim_is_foreign=self._is_foreign(memory, now),
             normalization_ratio=facts.normalization_ratio,
-            managers=tuple(self._observe_manager(manager) for manager in memory.managers.values()),
+            managers=managers,
             window=memory.window,
+            unread_claim=memory.unread_claim,
             release_is_proven=memory.release_proven,
         )
+
+    @staticmethod
+    def _note_unread(
+        memory: NodeMemory, managers: tuple[ManagerObservation, ...], facts: NodeFacts, policy: Policy
+    ) -> None:
+        """Find out once which part of the claim found belongs to NodeManagers whose cluster was never read."""
+        read = [manager for manager in managers if manager.used is not None]
+        if len(read) == len(managers):
+            memory.unread_claim = None
+        elif read and memory.unread_claim is None and facts.claimed is not None:
+            rest = facts.claimed
+            for manager in read:
+                rest = rest - manager_claim(manager, policy, facts.normalization_ratio)
+            memory.unread_claim = rest.floored()
 
     def _observe_manager(self, manager: ManagerMemory) -> ManagerObservation:
         report = self.report_of(manager)

@@ -104,6 +104,7 @@ class NodeMemory:
     Attributes:
         name: the Node's name.
         uid: identity of the Node object; another one under the same name starts anew.
+        unread_claim: part of the claim found at the start that NodeManagers hold which could not be read yet.
         empty_since: monotonic moment since which no NodeManager has been on the node.
         release_proven: every NodeManager that left was seen to hold nothing.
         changed_at: monotonic moment at which the inputs of the next plan first changed.
@@ -117,6 +118,7 @@ class NodeMemory:
     claim: ClaimMemory = field(default_factory=ClaimMemory)
     plan: NodePlan | None = None
     planned_at: float | None = None
+    unread_claim: BatchResources | None = None
     empty_since: float | None = None
     release_proven: bool = False
     origin_changed_at: float | None = None

@@ -21,8 +21,8 @@ from yarn_copilot.controller.gate import WriteGate
 from yarn_copilot.controller.intake import KubernetesIntake
 from yarn_copilot.controller.notices import NodeNotices
 from yarn_copilot.controller.planning.loop import PlanningLoop
-from yarn_copilot.controller.pulse import Pulse
 from yarn_copilot.controller.ports import Clock, EventSink, Leadership
+from yarn_copilot.controller.pulse import Pulse
 from yarn_copilot.controller.state.cluster import ClusterState
 from yarn_copilot.controller.state.metric_ages import MetricAges, reduce_node_metric
 from yarn_copilot.controller.state.nodes import NodeReducer, NodeTable

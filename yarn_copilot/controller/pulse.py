@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notice a loop that has stopped turning, so that /healthz can fail and the kubelet restart the process.
 
-A poller comes round after each read, good or bad, for ever; the planner takes what waits for it. An outside system that does
-not answer is no reason: every call has a deadline.
+A poller comes round after each read, good or bad, for ever; the planner takes what waits for it. An outside system that
+does not answer is no reason: every call has a deadline.
 """
 
 from __future__ import annotations
