@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil
 from typing import Final
 
 from batch_resources.resources import BatchResources, YarnResources
@@ -48,10 +48,9 @@ class UnitModel:
         Returns:
             Whole vcores (at most `MAX_VCORES`) and MiB.
         """
-        vcores = Fraction(max(batch.cpu_milli, 0)) / self._milli_cores(normalization_ratio)
-        return YarnResources(
-            memory_mib=max(batch.memory_bytes, 0) // BYTES_PER_MIB, vcores=min(floor(vcores), MAX_VCORES)
-        )
+        milli_cores = self._milli_cores(normalization_ratio)
+        vcores = max(batch.cpu_milli, 0) // milli_cores
+        return YarnResources(memory_mib=max(batch.memory_bytes, 0) // BYTES_PER_MIB, vcores=min(vcores, MAX_VCORES))
 
     def to_batch(self, yarn: YarnResources, *, normalization_ratio: Fraction | None = None) -> BatchResources:
         """Convert use or capacity back, rounding up.

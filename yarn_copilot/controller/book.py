@@ -79,6 +79,8 @@ class NodeBook:
         self.settings = settings
         self.memories: dict[str, NodeMemory] = {}
         self.holders: dict[ManagerKey, str] = {}
+        # The same by cluster, with the memory at hand: every read of a node list walks over it.
+        self._held: dict[str, dict[ManagerKey, tuple[str, ManagerMemory]]] = {id_: {} for id_ in clusters}
 
     def memory(self, name: str) -> NodeMemory | None:
         """Give a node's memory; None for a node that never had anything to do with YARN."""
@@ -86,12 +88,7 @@ class NodeBook:
 
     def managers_of_cluster(self, cluster: str) -> Iterator[tuple[str, ManagerMemory]]:
         """Give every NodeManager of a cluster with the name of its node."""
-        for key, name in self.holders.items():
-            if key.cluster == cluster:
-                memory = self.memories.get(name)
-                manager = None if memory is None else memory.managers.get(key)
-                if manager is not None:
-                    yield name, manager
+        yield from self._held.get(cluster, {}).values()
 
     def names_of_cluster(self, cluster: str) -> list[str]:
         """Name the nodes that a change of a cluster's membership may concern."""
@@ -178,7 +175,7 @@ class NodeBook:
         memory.managers = wanted
         for key, known in wanted.items():
             if known.node_id is not None and (known.candidate is not None or key not in self.holders):
-                self._hold(key, memory.name, now=now)
+                self._hold(known, memory.name, now=now)
         self._departures.note_presence(memory, now=now)
 
     def _new_manager(
@@ -195,10 +192,12 @@ class NodeBook:
                 self.take_report(manager, state, now=now)
         return manager
 
-    def _hold(self, key: ManagerKey, name: str, *, now: float) -> None:
+    def _hold(self, manager: ManagerMemory, name: str, *, now: float) -> None:
         """Note who holds a node id; a former holder only waits for what ran there to be over."""
+        key = manager.key
         former = self.memories.get(self.holders.get(key, name))
         self.holders[key] = name
+        self._held[key.cluster][key] = (name, manager)
         if former is None or former.name == name:
             return
         left = former.managers.get(key)
@@ -227,9 +226,13 @@ class NodeBook:
 
     def _forget(self, memory: NodeMemory) -> None:
         for key in memory.managers:
-            if self.holders.get(key) == memory.name:
-                del self.holders[key]
+            self._let_go(key, memory.name)
         del self.memories[memory.name]
+
+    def _let_go(self, key: ManagerKey, name: str) -> None:
+        if self.holders.get(key) == name:
+            del self.holders[key]
+            del self._held[key.cluster][key]
 
     def take_report(self, manager: ManagerMemory, state: ClusterState, *, now: float) -> bool:
         """Learn from the cluster's newest read what it says of one NodeManager.
@@ -277,8 +280,7 @@ class NodeBook:
             memory, self.report_of, self._reachable_since, self.settings.lost_hold_seconds, now=now
         )
         for key in gone:
-            if self.holders.get(key) == memory.name:
-                del self.holders[key]
+            self._let_go(key, memory.name)
         if facts.origin.state is OriginState.KNOWN and facts.origin.resources is not None:
             memory.window = observe_origin(
                 memory.window, facts.origin.resources, now=now, length_seconds=policy.growth_window_seconds
