@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from batch_resources.ledger import Hold, NodePlan
-from yarn_copilot.controller.memory import NodeMemory
+from yarn_copilot.controller.memory import ManagerMemory, NodeMemory
 from yarn_copilot.controller.ports import Clock, EventSink, Leadership
 from yarn_copilot.controller.state.nodes import NodeFacts
 from yarn_copilot.observability.metrics import Metrics
@@ -38,6 +38,17 @@ _REASON_OF_HOLD: Mapping[Hold, Reason] = {
 _ORIGIN_REASONS = frozenset(
     {Reason.ORIGIN_ABSENT, Reason.ORIGIN_DEGRADED, Reason.ORIGIN_MALFORMED, Reason.ORIGIN_STALE}
 )
+
+
+_COMES_BACK_SECONDS = 15.0
+"""NodeManagers register with a restarted ResourceManager within their heartbeat and its retries, seconds."""
+
+
+def next_look(manager: ManagerMemory) -> float | None:
+    """Give the moment from which the absence of a NodeManager that was known is worth telling; None if it is there."""
+    if manager.node_id is None or manager.not_running_since is None:
+        return None
+    return manager.not_running_since + _COMES_BACK_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +128,11 @@ class NodeNotices:
         else:
             self._notices.pop(facts.name, None)
 
+    def may_come_back(self, manager: ManagerMemory | None) -> bool:
+        """Tell whether a NodeManager was listed until a moment ago: after an RM restart all of them register anew."""
+        moment = None if manager is None else next_look(manager)
+        return moment is not None and self._clock.monotonic() < moment
+
     def tell_unrecognized(self, node: str, cluster: str, node_id: str, seconds: float) -> None:
         """Tell that the ResourceManager refused a node id; called once for each step of the back-off."""
         message = (
@@ -151,6 +167,8 @@ class NodeNotices:
                 if reason is None:
                     continue
                 known = memory.managers.get(manager.key)
+                if reason is Reason.NODE_MANAGER_UNMATCHED and self.may_come_back(known):
+                    continue
                 source = known.candidate.source if known and known.candidate else manager.key.node_id
                 if reason is Reason.CLUSTER_UNKNOWN:
                     found[reason] = _unknown_cluster_sentence(source, manager.key.cluster, self._clusters)

@@ -312,3 +312,19 @@ async def test_a_pod_of_a_cluster_that_is_not_configured_is_told_with_the_ones_t
         await world.advance(2)
         assert world.rms["green"].capacity(node_id).vcores == 20
         assert not world.controller.notices.of("node-1")
+
+
+async def test_node_managers_that_register_anew_after_a_restart_of_the_resource_manager_are_no_news() -> None:
+    world = World()
+    world.manager(used=USED)
+    async with world:
+        listed = dict(world.rm.nodes)
+        world.rm.nodes.clear()
+        await world.advance(10)
+        assert world.events.reasons("node-1") == []
+        world.rm.nodes.update(listed)
+        await world.advance(10)
+        assert world.events.reasons("node-1") == []
+        world.rm.nodes.clear()
+        await world.advance(20)
+        assert world.events.reasons("node-1") == ["NodeManagerNotMatched"]

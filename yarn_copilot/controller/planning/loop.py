@@ -16,7 +16,7 @@ from batch_resources.planner.shared import plan_node
 from yarn_copilot.controller.context import LoopContext
 from yarn_copilot.controller.memory import NodeMemory
 from yarn_copilot.controller.node_capacity.reconciler import CapacityReconciler, Wanted
-from yarn_copilot.controller.notices import NodeNotices
+from yarn_copilot.controller.notices import NodeNotices, next_look
 from yarn_copilot.controller.state.pods import PodLedger
 from yarn_copilot.controller.third_party.reconciler import ClaimReconciler
 
@@ -105,7 +105,8 @@ class PlanningLoop:
         memory.plan, memory.planned_at = plan, now
         self._hand_over(memory, plan, since=since)
         self._notices.update(facts, memory, plan, self._pods.unreadable(name))
-        for moment in (plan.recheck_at, book.next_moment(memory)):
+        looks = (next_look(manager) for manager in memory.managers.values())
+        for moment in (plan.recheck_at, book.next_moment(memory), *looks):
             # A moment that is long over has been acted on; to mark it again would plan this node without end.
             if moment is not None and moment > now - _TIMER_SLACK_SECONDS:
                 self._context.dirty.mark_at(name, max(moment, now + _TIMER_SLACK_SECONDS))
