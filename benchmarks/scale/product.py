@@ -48,6 +48,7 @@ class Measurement:
     def first_convergence(self) -> dict[str, float]:
         """Start the controller and wait until the RM shows every target and every claim is written."""
         stage, nodes = self._stage, self._stage.size.nodes
+        stage.driver.ask("refresh", nodes=objects.node_names(nodes))
         stage.audit.calls()
         stage.updates.updates()
         self._expect(objects.targets(nodes, stage.size.pods, 0))

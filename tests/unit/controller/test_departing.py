@@ -318,13 +318,13 @@ async def test_node_managers_that_register_anew_after_a_restart_of_the_resource_
     world = World()
     world.manager(used=USED)
     async with world:
-        listed = dict(world.rm.nodes)
-        world.rm.nodes.clear()
+        listed = dict(world.rm.reports)
+        world.rm.reports.clear()
         await world.advance(10)
         assert world.events.reasons("node-1") == []
-        world.rm.nodes.update(listed)
+        world.rm.reports.update(listed)
         await world.advance(10)
         assert world.events.reasons("node-1") == []
-        world.rm.nodes.clear()
+        world.rm.reports.clear()
         await world.advance(20)
         assert world.events.reasons("node-1") == ["NodeManagerNotMatched"]
