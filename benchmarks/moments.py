@@ -12,14 +12,18 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from lab.errors import LabError
+
 _TAKEN: Final = re.compile(rb"^(\S+ \S+) INFO \S*AdminService: Update resource on node\(([^)]+)\)")
 _APPLIED: Final = re.compile(rb"^(\S+ \S+) INFO \S*AbstractYarnScheduler: Update resource on node: (\S+) from:")
+
+_SCHEDULER_SECONDS: Final = 60.0
 
 
 class LogReader:
@@ -106,12 +110,33 @@ class UpdateReader:
     def updates(self) -> Updates:
         """Give the updates since the last reading."""
         found = Updates({}, {})
+        self._add_to(found)
+        return found
+
+    def updates_of(self, node_ids: Iterable[str]) -> Updates:
+        """Give the updates since the last reading, when the scheduler has applied one of each of these nodes.
+
+        The node list of the ResourceManager shows a new capacity before its scheduler works with it.
+
+        Raises:
+            LabError: the scheduler did not within a minute.
+        """
+        found, deadline = Updates({}, {}), time.monotonic() + _SCHEDULER_SECONDS
+        while True:
+            self._add_to(found)
+            missing = set(node_ids) - found.applied_at.keys()
+            if not missing:
+                return found
+            if time.monotonic() > deadline:
+                raise LabError(f"the scheduler did not apply {len(missing)} updates, like that of {min(missing)}")
+            time.sleep(0.05)
+
+    def _add_to(self, found: Updates) -> None:
         for line in self._log.lines():
             if match := _TAKEN.match(line):
                 found.taken_at[match[2].decode()] = self._moment(match[1])
             elif match := _APPLIED.match(line):
                 found.applied_at[match[2].decode()] = self._moment(match[1])
-        return found
 
     def _moment(self, text: bytes) -> float:
         """Read a time like `2026-12-01 22:05:40,287`, in this machine's time zone as Java writes it."""

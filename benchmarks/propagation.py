@@ -112,7 +112,7 @@ def _capacities(bench: _Bench, changes: int) -> dict[str, float]:
         answered = bench.driver.ask("annotate", key=bodies.ORIGIN_ANNOTATION, texts={name: text})
         answered_at = answered["answered_at"][name]
         seen.append(_seen(bench)[node_id] - answered_at)
-        updates = reader.updates()
+        updates = reader.updates_of([node_id])
         sent.append(updates.taken_at[node_id] - answered_at)
         applied.append(updates.applied_at[node_id] - answered_at)
     return {

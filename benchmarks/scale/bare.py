@@ -70,7 +70,7 @@ def _resource_manager(stage: Stage) -> dict[str, float]:
         seen = stage.observer.read()
         if seen["missing"]:
             raise LabError(f"the ResourceManager did not apply {len(seen['missing'])} bare updates")
-        applied = [moment - called["began_at"] for moment in stage.updates.updates().applied_at.values()]
+        applied = [moment - called["began_at"] for moment in stage.updates.updates_of(targets).applied_at.values()]
         shown = [moment - called["began_at"] for moment in seen["seen_at"].values()]
         figures[f"bare_rm_{name}_call_seconds"] = called["seconds"]
         figures[f"bare_rm_{name}_shown_seconds"] = max(shown)

@@ -61,7 +61,7 @@ class Measurement:
                 raise LabError(f"{len(claims)} of {nodes} claims were written; log: {self.controller.process.tail()}")
             time.sleep(0.2)
             calls += self._own_calls()
-        updates = stage.updates.updates()
+        updates = stage.updates.updates_of(seen_at)
         capacity = max(seen_at.values()) - began_at
         claimed = max(call.answered_at for call in claims) - began_at
         return {
@@ -94,7 +94,7 @@ class Measurement:
             answered = stage.driver.ask("annotate", key=bodies.ORIGIN_ANNOTATION, texts={name: texts[name]})
             answered_at = answered["answered_at"][name]
             seen.append(self._seen()[node_id] - answered_at)
-            sent.append(stage.updates.updates().taken_at[node_id] - answered_at)
+            sent.append(stage.updates.updates_of([node_id]).taken_at[node_id] - answered_at)
         return {
             **percentiles("single_change_sent", sent),
             **percentiles("single_change_propagation", seen),
@@ -143,7 +143,7 @@ class Measurement:
         if frozen:
             self.controller.resume()
         seen_at = self._seen()
-        updates = stage.updates.updates()
+        updates = stage.updates.updates_of(seen_at)
         numbers = range(nodes)
         began = [resumed_at if frozen else driven["answered_at"][objects.node_name(number)] for number in numbers]
         first = resumed_at if frozen else driven["began_at"]

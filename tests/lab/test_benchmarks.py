@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the benchmarks at a small size: they end, and their results are complete. How fast is for `make bench` to say."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT_SECONDS = 280
+
+SCALE_FIGURES = [
+    "nodes",
+    "pods",
+    "first_convergence_seconds",
+    "first_capacity_seconds",
+    "first_claims_seconds",
+    "mass_change_seconds",
+    "mass_change_driver_seconds",
+    "mass_change_cpu_seconds",
+    "sent_p50_seconds",
+    "sent_p99_seconds",
+    "scheduler_applied_p50_seconds",
+    "scheduler_applied_p99_seconds",
+    "propagation_p50_seconds",
+    "propagation_p99_seconds",
+    "burst_mass_change_seconds",
+    "burst_sent_p99_seconds",
+    "burst_propagation_p99_seconds",
+    "single_change_sent_p50_seconds",
+    "single_change_propagation_p50_seconds",
+    "resident_mib",
+    "peak_resident_mib",
+    "steady_seconds",
+    "steady_cpu_percent",
+    "steady_writes",
+    "bare_list_pods_seconds",
+    "bare_claim_storm_seconds",
+    "bare_mass_change_driver_seconds",
+    "bare_rm_read_seconds",
+    "bare_rm_grow_call_seconds",
+    "bare_rm_grow_shown_seconds",
+    "bare_rm_grow_scheduler_applied_seconds",
+]
+PROPAGATION_FIGURES = [
+    "sent_p50_seconds",
+    "sent_p99_seconds",
+    "propagation_p50_seconds",
+    "propagation_p99_seconds",
+    "claim_p50_seconds",
+    "claim_p99_seconds",
+]
+
+
+def _run(folder: Path, module: str, *arguments: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments, "--results", str(folder)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    document: dict[str, Any] = json.loads((folder / f"{module.rpartition('.')[2]}.json").read_text())
+    return document
+
+
+def _check(document: dict[str, Any], name: str, figures: list[str]) -> None:
+    assert document["name"] == name
+    assert document["when"].endswith("+00:00")
+    assert {"cpu_model", "cpus", "memory_mib", "kernel"} <= document["machine"].keys()
+    assert {"yarn_copilot", "python", "kubernetes", "etcd", "hadoop"} <= document["versions"].keys()
+    assert set(figures) <= document["figures"].keys()
+    assert all(math.isfinite(value) for value in document["figures"].values())
+
+
+@pytest.mark.timeout(TIMEOUT_SECONDS + 20)
+def test_scale_benchmark_measures_every_figure_and_sees_no_write_at_rest(tmp_path: Path) -> None:
+    size = ["--nodes", "50", "--pods", "200", "--steady-seconds", "3", "--single-changes", "2"]
+    document = _run(tmp_path, "benchmarks.scale", *size)
+    _check(document, "scale", SCALE_FIGURES)
+    figures = document["figures"]
+    assert (figures["nodes"], figures["pods"], figures["steady_writes"]) == (50, 200, 0)
+
+
+@pytest.mark.timeout(TIMEOUT_SECONDS + 20)
+def test_propagation_benchmark_measures_every_figure(tmp_path: Path) -> None:
+    document = _run(tmp_path, "benchmarks.propagation", "--changes", "4")
+    _check(document, "propagation", PROPAGATION_FIGURES)
+    assert document["figures"]["changes"] == 4
