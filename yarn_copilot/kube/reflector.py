@@ -102,10 +102,13 @@ class ReflectorOptions:
     Attributes:
         random: source of jitter.
         unavailable_retry_seconds: wait after 403 or 404, with a quarter of jitter.
+        patience_seconds: a kind that could be read before counts as unavailable only after so long: an API server
+            that has just started knows no roles and serves no custom kinds for its first seconds.
     """
 
     random: Random = random_module.random
     unavailable_retry_seconds: float = 30.0
+    patience_seconds: float = 15.0
 
 
 class Reflector(Generic[T, R]):
@@ -149,6 +152,7 @@ class Reflector(Generic[T, R]):
         self._last_contact: float | None = None
         self._synced = asyncio.Event()
         self._server_errors = 0
+        self._refused_since: float | None = None
 
     @property
     def has_synced(self) -> bool:
@@ -180,7 +184,7 @@ class Reflector(Generic[T, R]):
             started = self._clock.monotonic()
             await self._watch()
         except (NotFoundError, ForbiddenError) as error:
-            return self._become_unavailable(error)
+            return self._refused(error)
         except KubeAPIError as error:
             self._keep_or_drop_version(error)
             return self._failed(error, self._lasted(started))
@@ -220,6 +224,7 @@ class Reflector(Generic[T, R]):
             self._report(malformed)
         self._version = version
         self._server_errors = 0
+        self._refused_since = None
         self._synced.set()
         logger.debug("Listed kind=%s objects=%d version=%s", self.kind.plural, len(items), version)
 
@@ -317,9 +322,14 @@ class Reflector(Generic[T, R]):
                 return
         self._version = ""
 
-    def _become_unavailable(self, error: KubeAPIError) -> float:
+    def _refused(self, error: KubeAPIError) -> float:
+        # A refusal is no contact: it says nothing of the objects, and what is known of them grows old.
         self._version = ""
-        self._touch()
+        now = self._clock.monotonic()
+        if self._refused_since is None:
+            self._refused_since = now
+        if self.has_synced and now - self._refused_since < self._options.patience_seconds:
+            return self._failed(error, was_healthy=False)
         self.stats.failures += 1
         if self.last_error != str(error):
             logger.warning("Kind is not available kind=%s: %s", self.kind.plural, error)

@@ -21,7 +21,7 @@ from yarn_copilot.kube.credentials import Credentials, StaticCredentials
 from yarn_copilot.kube.model import Node
 from yarn_copilot.kube.reflector import NODE_METRICS, NODES, Reflector, ReflectorOptions
 
-QUICK = ReflectorOptions(random=lambda: 0.0, unavailable_retry_seconds=0.05)
+QUICK = ReflectorOptions(random=lambda: 0.0, unavailable_retry_seconds=0.05, patience_seconds=0.0)
 Sink = RecordingSink[str | None]
 
 
@@ -346,6 +346,32 @@ async def test_a_forbidden_kind_is_reported_and_tried_again(
         assert 'User "admin" cannot list resource "nodes"' in sink.reasons[0]
         server.allow("nodes", "list")
         await eventually(lambda: sink.items == {"a": "0"})
+
+
+async def test_a_refusal_after_a_restart_of_the_server_is_tried_again_soon_and_not_told(
+    client: KubeClient, server: EmbeddedKubernetes, sink: Sink
+) -> None:
+    reflector = Reflector(
+        client,
+        NODES,
+        reduce=_annotation,
+        sink=sink,
+        options=ReflectorOptions(random=lambda: 0.0, unavailable_retry_seconds=600.0, patience_seconds=600.0),
+    )
+    async with _running(reflector):
+        await reflector.wait_synced()
+        for verb in ("list", "watch"):
+            server.forbid("nodes", verb)
+        server.cut_connections()
+        await eventually(lambda: "403" in (reflector.last_error or ""))
+        contact, failures = reflector.last_contact, reflector.stats.failures
+        await eventually(lambda: reflector.stats.failures >= failures + 3)
+        assert reflector.last_contact == contact  # what is known grows old meanwhile
+        for verb in ("list", "watch"):
+            server.allow("nodes", verb)
+        server.objects.create_node("b", annotations={"k": "1"})
+        await eventually(lambda: "b" in sink.items)
+        assert sink.reasons == []
 
 
 async def test_a_continue_token_that_expires_starts_the_list_again(
