@@ -7,6 +7,8 @@ import json
 import time
 from datetime import UTC, datetime
 
+import pytest
+
 from lab.cluster import Lab
 from lab.controller import ControllerProcess
 from lab.kubernetes import bodies
@@ -45,6 +47,7 @@ def _stir(bridge: Bridge, node: BridgedNode, number: int) -> None:
     bridge.objects.annotate_node(node.name, {bodies.THIRD_PARTY_ANNOTATION: json.dumps(document)})
 
 
+@pytest.mark.timeout(900)  # a minute on a quiet machine, several on a busy one
 def test_thousand_cycles_with_equal_data_write_nothing(lab: Lab, unique: Unique) -> None:
     bridge = Bridge(lab, unique, config=_BUSY)
     nodes = bridge.enroll_all()

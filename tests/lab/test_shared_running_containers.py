@@ -7,6 +7,8 @@ import itertools
 import time
 from pathlib import Path
 
+import pytest
+
 from lab.cluster import Lab
 from tests.lab.bridge import FAST, GIB, MIB, SETTLED_SECONDS, Bridge, BridgedNode, Claim, Unique, merged
 from tests.lab.figures import record_figures
@@ -66,6 +68,7 @@ def _wait_use(bridge: Bridge, node: BridgedNode, containers: int) -> None:
     bridge.wait(lambda: bridge.used(node) == (containers * 1024, containers), f"{containers} containers use the node")
 
 
+@pytest.mark.timeout(900)  # a minute on a quiet machine, several on a busy one
 def test_claim_never_dips_during_a_thousand_updates_of_a_node_in_use(lab: Lab, unique: Unique, tmp_path: Path) -> None:
     bridge = Bridge(lab, unique, config=_AT_ONCE)
     node = bridge.enroll(0, cpu_milli=20_000, memory_bytes=20 * GIB)
