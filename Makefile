@@ -38,7 +38,7 @@ venv: $(READY) ## Build the virtual environment (.venv) from the lock
 $(READY): | $(if $(findstring .cache,$(UV)),$(UV))
 	@echo "== virtual environment: $(VENV) from requirements.lock"
 	test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
-	$(UV) pip sync --quiet --python $(BIN)/python requirements.lock
+	$(UV) pip sync --quiet --compile-bytecode --python $(BIN)/python requirements.lock
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@rm -f $(VENV)/.ready-*
 	@touch $@
