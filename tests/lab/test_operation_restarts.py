@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -254,7 +255,11 @@ def _back_to_eight(bridge: Bridge, nodes: list[BridgedNode]) -> None:
 def test_silent_api_server_ends_updates_to_yarn_after_the_limit(lab: Lab, unique: Unique) -> None:
     # Without a lease, so that nothing but the limit on silence can be what stops it.
     bridge = Bridge(lab, unique, config=merged(FAST, _ALONE))
-    nodes, controller = _started(bridge, {"capacity": {"kubernetes_max_silence_seconds": 5}})
+    limits: dict[str, Any] = {
+        "capacity": {"kubernetes_max_silence_seconds": 5},
+        "kubernetes": {"watch_silence_timeout_seconds": 5},
+    }
+    nodes, controller = _started(bridge, limits)
     victim = nodes[0]
     lab.kubernetes.stop_api_server()
     bridge.wait(

@@ -21,6 +21,8 @@ RULE_SENTENCES: Final[tuple[str, ...]] = (
     "`lease_duration_seconds`.",
     "`leader_election.lease_duration_seconds` has room for the longest call and two retry periods.",
     "`hadoop.connect_timeout_seconds` is at most `hadoop.call_timeout_seconds`.",
+    "`capacity.kubernetes_max_silence_seconds` is at least `kubernetes.watch_silence_timeout_seconds`: a healthy watch may be "
+    "quiet for so long.",
     "`yarn.message_lifetime_seconds` is at least `hadoop.call_timeout_seconds`.",
     "`yarn.confirm_interval_seconds` is at most `yarn.poll_interval_seconds`.",
     "Selectors have the equality form: `key=value` or `key!=value`, comma separated.",
@@ -106,6 +108,16 @@ def _yarn(settings: Settings) -> Iterator[Problem]:
         )
 
 
+def _silence(settings: Settings) -> Iterator[Problem]:
+    limit, watch = settings.capacity.kubernetes_max_silence_seconds, settings.kubernetes.watch_silence_timeout_seconds
+    if limit < watch:
+        yield Problem(
+            "capacity.kubernetes_max_silence_seconds",
+            f"is {limit:g} but must be at least kubernetes.watch_silence_timeout_seconds ({watch:g}): a watch of a quiet "
+            "cluster says nothing for up to a minute, and that must not stop the updates to YARN",
+        )
+
+
 def _selectors(settings: Settings) -> Iterator[Problem]:
     managers = settings.node_managers
     for name, text in (("pod_selector", managers.pod_selector), ("host_node_selector", managers.host_node_selector)):
@@ -144,6 +156,7 @@ def _names(settings: Settings) -> Iterator[Problem]:
 _RULES: Final[tuple[Callable[[Settings], Iterator[Problem]], ...]] = (
     _deadlines,
     _yarn,
+    _silence,
     _selectors,
     _weights,
     _election,

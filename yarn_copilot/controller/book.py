@@ -141,6 +141,10 @@ class NodeBook:
         self._assign(memory, found, now=now)
         return memory
 
+    def heartbeat_seconds(self, cluster: str) -> float:
+        """Give the heartbeat interval of a cluster's NodeManagers."""
+        return self._heartbeats[cluster]
+
     def cluster_of(self, candidate: Candidate) -> str:
         """Give the id of a candidate's cluster; it may be one that is not configured."""
         if candidate.cluster:

@@ -54,6 +54,11 @@ def test_the_defaults_break_no_rule() -> None:
             id="a message dies before its call ends",
         ),
         pytest.param(
+            "capacity: {kubernetes_max_silence_seconds: 30}",
+            ["capacity.kubernetes_max_silence_seconds: is 30", "kubernetes.watch_silence_timeout_seconds (70)"],
+            id="quiet-watch",
+        ),
+        pytest.param(
             "yarn: {confirm_interval_seconds: 2}",
             ["yarn.confirm_interval_seconds: is 2", "at most poll_interval_seconds (1)"],
             id="confirming is slower than polling",

@@ -62,6 +62,7 @@ class ClusterPoller:
         self.name = f"cluster_view of {state.cluster}"
         self._failures = 0
         self._has_pending = False
+        self._is_falling = False
 
     def expedite(self) -> None:
         """Read soon: an update was sent."""
@@ -100,12 +101,14 @@ class ClusterPoller:
                 if self._book.identify_again(name, now=now):
                     self._dirty.mark(name)
         incarnation = self._state.incarnation
+        self._is_falling = False
         for name, manager in self._book.managers_of_cluster(self._state.cluster):
             touched = manager.node_id in changes.nodes
             if not touched and self._is_quiet(manager, incarnation):
                 continue
             waiting = manager.sends
             changed = self._book.take_report(manager, self._state, now=now)
+            self._is_falling = self._is_falling or manager.evidence.is_falling
             if waiting and not manager.sends and self._shows(manager, waiting[-1].resources):
                 self._on_applied(manager, name)
             if changed or touched:
@@ -154,7 +157,10 @@ class ClusterPoller:
             self._expedite.clear()
             await self._clock.sleep(self.settings.confirm_interval_seconds)
             return
-        if not await wait_at_most(self._expedite, self._clock, self.settings.interval_seconds):
+        # A lower use was seen: the read that proves it comes a heartbeat later, not a whole interval.
+        heartbeat = self._book.heartbeat_seconds(self._state.cluster)
+        longest = min(self.settings.interval_seconds, heartbeat) if self._is_falling else self.settings.interval_seconds
+        if not await wait_at_most(self._expedite, self._clock, longest):
             return
         self._expedite.clear()
         await self._clock.sleep(min(self.settings.confirm_interval_seconds, self.settings.interval_seconds) / 4)
