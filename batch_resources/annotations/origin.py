@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final
 
 from batch_resources import quantities
@@ -21,6 +22,9 @@ from batch_resources.quantities import INT64_MAX, QuantityError
 from batch_resources.resources import ZERO_BATCH, BatchResources
 
 _FIELDS: Final = frozenset({"resources"})
+_REMEMBERED_TEXTS: Final = 8192
+_REMEMBERED_LENGTH: Final = 512
+"""Longest text remembered, so that the memory used is bounded; Koordinator's have about 100 characters."""
 
 
 class OriginState(StrEnum):
@@ -65,7 +69,7 @@ def read_origin(text: str | None, allocatable: Mapping[str, object]) -> OriginRe
     if text is None:
         return _ABSENT
     try:
-        reading = _read(text)
+        reading = _read_remembered(text) if len(text) <= _REMEMBERED_LENGTH else _read(text)
     except (DocumentError, QuantityError) as error:
         return OriginReading(OriginState.MALFORMED, None, str(error))
     if reading.resources == ZERO_BATCH and BATCH_CPU not in allocatable and BATCH_MEMORY not in allocatable:
@@ -103,6 +107,12 @@ def _read(text: str) -> OriginReading:
         return OriginReading(OriginState.ABSENT, None, f"the annotation does not name {' and '.join(missing)}")
     resources = BatchResources(cpu_milli=_amount(listed, BATCH_CPU), memory_bytes=_amount(listed, BATCH_MEMORY))
     return OriginReading(OriginState.KNOWN, resources, "")
+
+
+@lru_cache(maxsize=_REMEMBERED_TEXTS)
+def _read_remembered(text: str) -> OriginReading:
+    """Read a text once: a Node is seen several times a minute, and its origin changes in few of these versions."""
+    return _read(text)
 
 
 def _amount(listed: Mapping[str, Any], key: str) -> int:

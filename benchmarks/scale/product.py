@@ -118,12 +118,14 @@ class Measurement:
         stage.driver.ask("report", nodes=objects.node_names(stage.size.nodes), seconds=stage.size.steady_seconds)
         took = time.monotonic() - began
         cpu = self._cpu_seconds() - cpu_before
-        writes = [call for call in self._own_calls() if call.verb in _WRITES and call.resource != "leases"]
+        calls = [call for call in self._own_calls() if call.verb in _WRITES and call.resource != "leases"]
+        events = sum(call.resource == "events" for call in calls)
         updates = stage.lab.yarn.count_update_calls() - updates_before
         return {
             "steady_seconds": took,
             "steady_cpu_percent": 100 * cpu / took,
-            "steady_writes": len(writes) + updates,
+            "steady_writes": len(calls) - events + updates,
+            "steady_events": events,
             "resident_mib": self._resident_mib(),
             "peak_resident_mib": _peak_mib(self._process()),
             "metrics_scrape_seconds": self._scrape_seconds(),

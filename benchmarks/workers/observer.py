@@ -21,7 +21,7 @@ from yarn_copilot.hadoop.model import NodeId, NodeResourceUpdate, Resource
 
 _CONTINUE: Final = re.compile(rb'"continue":"([^"]+)"')
 _VERSION: Final = re.compile(rb'"resourceVersion":"(\d+)"')
-_HEAD_BYTES: Final = 2048
+_EDGE_BYTES: Final = 2048
 _CALL_TIMEOUT_SECONDS: Final = 30.0
 
 
@@ -84,7 +84,8 @@ class Observer:
         while True:
             body = await self._api.get(f"{path}?limit={page_size}" + (f"&continue={token}" if token else ""))
             size, pages = size + len(body), pages + 1
-            found = _CONTINUE.search(body, 0, _HEAD_BYTES)
+            # The metadata is at the beginning; of a custom resource, whose keys are sorted, at the end.
+            found = _CONTINUE.search(body, 0, _EDGE_BYTES) or _CONTINUE.search(body, max(len(body) - _EDGE_BYTES, 0))
             if found is None:
                 return {"seconds": time.monotonic() - began, "bytes": size, "pages": pages}
             token = found[1].decode()

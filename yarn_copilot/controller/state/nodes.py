@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import lru_cache
+from typing import Final
 
 from msgspec import Struct
 
@@ -25,6 +27,10 @@ from batch_resources.resources import BatchResources
 from batch_resources.units import parse_normalization_ratio
 from yarn_copilot.controller.state.selectors import LabelSelector
 from yarn_copilot.kube.model import Node
+
+_REMEMBERED_TEXTS: Final = 8192
+_REMEMBERED_LENGTH: Final = 512
+"""Longest annotation remembered, characters, so that the memory used is bounded."""
 
 
 class NodeFacts(Struct, frozen=True, kw_only=True):
@@ -88,7 +94,20 @@ class NodeReducer:
 
 
 def read_shares(text: str | None) -> tuple[BatchResources | None, BatchResources | None, str]:
-    """Read P and T from the third-party annotation; on an error both are None and the last item says why."""
+    """Read P and T from the third-party annotation; on an error both are None and the last item says why.
+
+    A Node is seen several times a minute, and most carry the same short text: it is read once.
+    """
+    is_short = text is None or len(text) <= _REMEMBERED_LENGTH
+    return _read_shares_remembered(text) if is_short else _read_shares(text)
+
+
+@lru_cache(maxsize=_REMEMBERED_TEXTS)
+def _read_shares_remembered(text: str | None) -> tuple[BatchResources | None, BatchResources | None, str]:
+    return _read_shares(text)
+
+
+def _read_shares(text: str | None) -> tuple[BatchResources | None, BatchResources | None, str]:
     try:
         allocations: ThirdPartyAllocations = read_third_party(text)
         return allocations.others(ENTRY_NAME), allocations.entry(ENTRY_NAME), ""
