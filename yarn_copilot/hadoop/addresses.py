@@ -20,7 +20,7 @@ class Address(Struct, frozen=True):
         """Read `host:port`, `[ipv6]:port` or, with a default port, `host`.
 
         Raises:
-            ValueError: the host is empty, or the port is missing or outside 1..65535.
+            ValueError: the host is empty or has blanks, or the port is missing or outside 1..65535.
         """
         stripped = text.strip()
         host, separator, port_text = stripped.rpartition(":")
@@ -29,7 +29,7 @@ class Address(Struct, frozen=True):
                 raise ValueError(f"{stripped[:256]!r} has no port")
             host, port_text = stripped, str(default_port)
         host = host.removeprefix("[").removesuffix("]")
-        if not host:
+        if not host or any(character.isspace() for character in host):
             raise ValueError(f"{stripped[:256]!r} has no host")
         if not (port_text.isascii() and port_text.isdigit() and 1 <= int(port_text) <= 65535):
             raise ValueError(f"{stripped[:256]!r} has no port between 1 and 65535")
