@@ -81,6 +81,10 @@ class NodeNotices:
         self.quiet: frozenset[Reason] = frozenset()
         """Reasons that are told once for all nodes, elsewhere."""
 
+    def set_clusters(self, clusters: Iterable[str]) -> None:
+        """Take the ids of the configured clusters, for messages."""
+        self._clusters = tuple(sorted(clusters))
+
     def of(self, node: str) -> Mapping[Reason, Notice]:
         """Give the conditions of a node."""
         return self._notices.get(node, {})
@@ -203,7 +207,7 @@ def _sentence(reason: Reason, facts: NodeFacts, unreadable: Iterable[str]) -> st
 
 def _unknown_cluster_sentence(source: str, cluster: str, configured: tuple[str, ...]) -> str:
     known = ", ".join(configured) or "none"
-    return f"{source} belongs to YARN cluster {cluster[:64]!r}, which is not configured; configured are: {known}. It gets no capacity. Mend the annotation yarn.hadoop.apache.org/cluster-id, or add the cluster's yarn-site.xml and restart"
+    return f"{source} belongs to YARN cluster {cluster[:64]!r}, which is not configured; configured are: {known}. It gets no capacity. Mend the annotation yarn.hadoop.apache.org/cluster-id, or add the cluster's yarn-site.xml"
 
 
 def _manager_sentence(reason: Reason, source: str, cluster: str, node_id: str) -> str:

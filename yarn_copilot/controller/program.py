@@ -8,12 +8,14 @@ cancellation: an unexpected error in one is logged, counted and the loop starts 
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from yarn_copilot.config.settings import CpuUnit, Settings
 from yarn_copilot.controller.book import NodeBook
+from yarn_copilot.controller.cluster_set import ClusterSet
 from yarn_copilot.controller.clusters import ClusterLoops, ClusterPort, build_cluster
 from yarn_copilot.controller.context import LoopContext
 from yarn_copilot.controller.dirty import DirtyNodes
@@ -105,14 +107,14 @@ class Controller:
             metrics=(reduce_node_metric, self.ages),
             clock=outside.clock,
         )
-        self.states = {id_: ClusterState(id_, port.addresses) for id_, port in outside.clusters.items()}
-        self.heartbeats = {id_: self._heartbeat(port) for id_, port in outside.clusters.items()}
+        self.cluster_set = ClusterSet(outside.clusters, settings, outside.clock)
+        self.states, self.clusters = self.cluster_set.states, self.cluster_set.loops
         self.book = NodeBook(
             nodes=self.nodes,
             pods=self.pods,
             ages=self.ages,
             clusters=self.states,
-            heartbeats=self.heartbeats,
+            heartbeats=self.cluster_set.heartbeats,
             settings=to_book_settings(settings),
             mark=self.dirty.mark,
         )
@@ -138,47 +140,42 @@ class Controller:
             metrics=outside.metrics,
             pulse=self.pulse,
         )
-        self.clusters: dict[str, ClusterLoops] = {
-            id_: build_cluster(
-                self.states[id_],
+
+        def build(state: ClusterState, port: ClusterPort, settings: Settings) -> ClusterLoops:
+            return build_cluster(
+                state,
                 port,
                 context=context,
                 settings=settings,
                 notices=self.notices,
                 on_reachable=self._cluster_reachable,
             )
-            for id_, port in outside.clusters.items()
-        }
+
+        self.cluster_set.join(build)
         self.claims = ClaimReconciler(
             outside.kubernetes, outside.kubernetes, context=context, on_refused=self._claim_refused
         )
         self.planning = PlanningLoop(
             context,
             pods=self.pods,
-            capacities={id_: loops.capacity for id_, loops in self.clusters.items()},
+            capacities=self.cluster_set.capacities,
             claims=self.claims,
             notices=self.notices,
             policy=to_policy(settings),
             batch_interval_seconds=settings.capacity.batch_interval_seconds,
         )
 
-    def _heartbeat(self, port: ClusterPort) -> float:
-        return self.settings.yarn.heartbeat_interval_seconds or port.heartbeat_seconds
-
     async def run(self) -> None:
         """Run all loops until cancelled."""
         async with asyncio.TaskGroup() as group:
             self.watches.start(group)
-            for loops in self.clusters.values():
-                self._keep(group, "cluster_view", loops.poller.run)
-                self._keep(group, "node_capacity", loops.capacity.run)
-                self._keep(group, "queues", loops.queues.run)
+            self.cluster_set.start(functools.partial(self._keep, group))
             self._keep(group, "third_party", self._run_claims)
             self._keep(group, "planning", self._run_planning)
             self._keep(group, "pulse", self._run_pulse)
 
-    def _keep(self, group: asyncio.TaskGroup, name: str, run: Callable[[], Awaitable[None]]) -> None:
-        group.create_task(self._run_for_ever(name, run), name=name)
+    def _keep(self, group: asyncio.TaskGroup, name: str, run: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
+        return group.create_task(self._run_for_ever(name, run), name=name)
 
     async def _run_for_ever(self, name: str, run: Callable[[], Awaitable[None]]) -> None:
         while True:
@@ -264,10 +261,23 @@ class Controller:
         self.book.settings = to_book_settings(settings)
         self.gate.max_silence_seconds = settings.capacity.kubernetes_max_silence_seconds
         self.ages.set_fresh_seconds(settings.capacity.origin_max_age_seconds * _FRESH_AGE_SHARE)
-        for id_, port in self.outside.clusters.items():
-            self.heartbeats[id_] = self._heartbeat(port)
-            self.clusters[id_].apply(settings)
+        self.cluster_set.apply(settings)
         self.pods.set_count_node_manager_pod(settings.node_managers.count_node_manager_pod)
+        self.plan_everything()
+
+    async def set_cluster(self, id_: str, port: ClusterPort) -> None:
+        """Add a YARN cluster, or lead to one in another way, while the others go on."""
+        await self.cluster_set.put(id_, port)
+        self._clusters_changed()
+
+    async def remove_cluster(self, id_: str) -> None:
+        """Stop reading and writing a YARN cluster; what its NodeManagers used stays claimed."""
+        await self.cluster_set.remove(id_)
+        self.outside.metrics.forget_cluster(id_)
+        self._clusters_changed()
+
+    def _clusters_changed(self) -> None:
+        self.notices.set_clusters(self.states)
         self.plan_everything()
 
     def _cluster_reachable(self, state: ClusterState, reachable: bool) -> None:

@@ -8,6 +8,7 @@ All methods are cheap, never raise and belong to the event loop's thread.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 
@@ -176,6 +177,12 @@ class Metrics:
         self._cluster_pending.labels(cluster).set(pending_updates)
         if age is not None:
             self._cluster_age.labels(cluster).set(age)
+
+    def forget_cluster(self, cluster: str) -> None:
+        """Drop the samples of a cluster that is not configured any more."""
+        for gauge in (self._cluster_reachable, self._cluster_pending, self._cluster_age):
+            with contextlib.suppress(KeyError):
+                gauge.remove(cluster)
 
     def set_watch(self, kind: str, *, silence_seconds: float | None) -> None:
         """Say how long the API server has been silent about a kind; None before the first contact (no sample)."""

@@ -70,6 +70,7 @@ class ClusterPoller:
 
     async def run(self) -> None:
         """Poll for ever."""
+        self._pulse.beat(self.name)  # a cluster that came later is not late from the start
         while True:
             await self.poll_once()
             self._pulse.beat(self.name)
@@ -131,7 +132,7 @@ class ClusterPoller:
         )
 
     def _note_failure(self, problem: YarnCopilotError) -> None:
-        was_reachable = self._state.failing_since is None
+        was_reachable = self._failures == 0
         self._failures += 1
         self._state.fail(str(problem), now=self._clock.monotonic())
         self._metrics.count_error("cluster_view", problem)
