@@ -101,7 +101,7 @@ class EmbeddedYarn:
             CLIENT_PROTOCOL, ClientService(lambda: self.state, self.queues, self.now).methods()
         )
         self.admin_port = self._server(
-            ADMIN_PROTOCOL, AdminService(lambda: self.state, self._take, lambda: self.admins).methods()
+            ADMIN_PROTOCOL, AdminService(lambda: self.state, self.take, lambda: self.admins).methods()
         )
         heartbeat_millis = int((self.options.heartbeat_seconds or 1.0) * 1000)
         self.tracker_port = self._server(
@@ -317,7 +317,7 @@ class EmbeddedYarn:
     def _server(self, protocol: str, methods: object) -> RPCServer:
         return RPCServer(protocol, methods, calls=self.calls, faults=self.faults)  # type: ignore[arg-type]
 
-    def _take(self, updates: list[NodeResourceUpdate], user: str) -> None:
+    def take(self, updates: list[NodeResourceUpdate], user: str) -> None:
         """Accept a batch; it takes effect later, as through the dispatcher of a real ResourceManager."""
         now = self.now()
         self.updates.extend(RecordedUpdate(update, user, now) for update in updates)
