@@ -43,7 +43,9 @@ touch does not. Keys marked *at once* take effect without a restart. A changed k
 (log, Event `ConfigurationNeedsRestart`, metric `yarn_copilot_config_fields_needing_restart`, `yarn-copilot status`) and
 its old value stays in force. A file with a mistake changes nothing: the last good configuration stays in force and the
 mistake is reported in the same places (`ConfigurationRejected`, `yarn_copilot_config_last_reload_successful` 0).
-The files of the Hadoop configuration directory are read once, at the start.
+The files of the Hadoop configuration directory are watched too: a cluster whose files are added, changed or removed
+comes, changes or goes without a restart, and one with a mistake stays as it was without touching the others (see
+[hadoop.md](hadoop.md)).
 
 ## Rules across keys
 """

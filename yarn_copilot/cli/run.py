@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from yarn_copilot.cli.about import program_version
+from yarn_copilot.cli.clusters import ClusterClients, surroundings
 from yarn_copilot.cli.place import Place, find_place
 from yarn_copilot.cli.reloading import ReloadTeller
 from yarn_copilot.cli.supervising import Tasks, stop_on_signals
@@ -20,11 +21,11 @@ from yarn_copilot.config.settings import Settings
 from yarn_copilot.config.watching import ConfigWatcher
 from yarn_copilot.controller.api.server import APIServer
 from yarn_copilot.controller.clock import SystemClock
-from yarn_copilot.controller.clusters import ClusterPort
 from yarn_copilot.controller.program import Controller, Outside
 from yarn_copilot.controller.reading import Reader
-from yarn_copilot.hadoop.client import ResourceManagerClient
-from yarn_copilot.hadoop.configuration import ClusterConfiguration, read_clusters
+from yarn_copilot.errors import ConfigError
+from yarn_copilot.hadoop.configuration import ClusterFiles, read_cluster_files
+from yarn_copilot.hadoop.configuration_watching import ClusterChanges, ClusterWatcher
 from yarn_copilot.kube.client import KubeClient
 from yarn_copilot.kube.credentials import find_credentials
 from yarn_copilot.kube.events import EventRecorder
@@ -54,14 +55,16 @@ def run_controller(config: Path, *, environ: Mapping[str, str]) -> int:
     """
     settings = load_settings(config, environ)
     configure_logging(level=settings.log.level, format=settings.log.format)
-    clusters = read_clusters(settings.hadoop.conf_dir)
+    clusters = read_cluster_files(settings.hadoop.conf_dir, surroundings(settings.hadoop, environ))
+    if not clusters.clusters:
+        raise ConfigError("\n".join(clusters.errors.values()))
     logger.info(
         "Starting",
         extra={
             "version": program_version(),
             "config": config,
             "hash": settings_hash(settings),
-            "clusters": ",".join(clusters),
+            "clusters": ",".join(clusters.clusters),
         },
     )
     _spare_collector()
@@ -79,9 +82,7 @@ def _spare_collector() -> None:
     gc.set_threshold(*_COLLECTOR_THRESHOLDS)
 
 
-async def _run(
-    config: Path, settings: Settings, clusters: Mapping[str, ClusterConfiguration], environ: Mapping[str, str]
-) -> int:
+async def _run(config: Path, settings: Settings, clusters: ClusterFiles, environ: Mapping[str, str]) -> int:
     stop = asyncio.Event()
     async with AsyncExitStack() as stack:
         stack.enter_context(stop_on_signals(stop))
@@ -109,6 +110,7 @@ class _Parts:
         events: EventRecorder,
         elector: LeaseElector | None,
         watcher: ConfigWatcher,
+        cluster_watcher: ClusterWatcher,
         metrics: Metrics,
     ) -> None:
         self.reader = reader
@@ -118,6 +120,7 @@ class _Parts:
         self._events = events
         self._elector = elector
         self._watcher = watcher
+        self._cluster_watcher = cluster_watcher
 
     def start(self) -> None:
         self.tasks.start({"events": self._events.run(), "config": self._watcher.run()})
@@ -126,11 +129,11 @@ class _Parts:
         else:
             self._elector.on_change(self._controller.leadership_changed)
             self.tasks.start({"lease": self._elector.run()})
-        self.tasks.start({"controller": self._controller.run()})
+        self.tasks.start({"controller": self._controller.run(), "clusters": self._cluster_watcher.run()})
 
     async def shut_down(self) -> None:
         """Stop writing, then give the lease back, then tell what is left to tell."""
-        await self.tasks.cancel("controller", "config")
+        await self.tasks.cancel("controller", "config", "clusters")
         if self._elector is not None:
             await self._elector.release()
         await self.tasks.cancel()
@@ -140,7 +143,7 @@ class _Parts:
 async def _build(
     config: Path,
     settings: Settings,
-    clusters: Mapping[str, ClusterConfiguration],
+    clusters: ClusterFiles,
     environ: Mapping[str, str],
     stack: AsyncExitStack,
 ) -> _Parts:
@@ -153,11 +156,14 @@ async def _build(
     stack.push_async_callback(client.aclose)
     events = EventRecorder(client, about=place.about, instance=place.identity, clock=clock)
     elector = _elector(client, settings, place)
+    clients = ClusterClients(settings.hadoop, clock, events)
+    stack.push_async_callback(clients.aclose)
+    clients.tell_broken(clusters.errors)
     controller = Controller(
         settings,
         Outside(
             kubernetes=client,
-            clusters={id_: _cluster_port(cluster, settings, clock, stack) for id_, cluster in clusters.items()},
+            clusters=clients.ports(clusters.clusters),
             leadership=elector or SoleLeader(),
             events=events,
             clock=clock,
@@ -174,7 +180,26 @@ async def _build(
     )
     metrics.set_table_source(reader.table)
     watcher = ConfigWatcher(config, running=settings, environ=environ, on_reload=teller, sleep=clock.sleep)
-    return _Parts(controller, reader, events=events, elector=elector, watcher=watcher, metrics=metrics)
+
+    async def apply_clusters(changes: ClusterChanges) -> None:
+        await clients.apply(changes, controller)
+
+    cluster_watcher = ClusterWatcher(
+        settings.hadoop.conf_dir,
+        running=clusters,
+        surroundings=surroundings(settings.hadoop, environ),
+        on_change=apply_clusters,
+        sleep=clock.sleep,
+    )
+    return _Parts(
+        controller,
+        reader,
+        events=events,
+        elector=elector,
+        watcher=watcher,
+        cluster_watcher=cluster_watcher,
+        metrics=metrics,
+    )
 
 
 def _elector(client: KubeClient, settings: Settings, place: Place) -> LeaseElector | None:
@@ -192,24 +217,4 @@ def _elector(client: KubeClient, settings: Settings, place: Place) -> LeaseElect
             retry_period_seconds=election.retry_period_seconds,
             longest_call_seconds=max(settings.kubernetes.request_timeout_seconds, settings.hadoop.call_timeout_seconds),
         ),
-    )
-
-
-def _cluster_port(
-    cluster: ClusterConfiguration, settings: Settings, clock: SystemClock, stack: AsyncExitStack
-) -> ClusterPort:
-    hadoop = settings.hadoop
-    resource_manager = ResourceManagerClient(
-        cluster,
-        user=hadoop.user,
-        call_timeout_seconds=hadoop.call_timeout_seconds,
-        connect_timeout_seconds=hadoop.connect_timeout_seconds,
-        max_response_bytes=hadoop.max_response_bytes,
-        clock=clock,
-    )
-    stack.push_async_callback(resource_manager.aclose)
-    return ClusterPort(
-        resource_manager=resource_manager,
-        addresses=tuple(str(address) for address in cluster.client_addresses),
-        heartbeat_seconds=cluster.heartbeat_seconds,
     )

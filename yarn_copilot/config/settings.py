@@ -41,6 +41,17 @@ class CpuUnit(StrEnum):
     PHYSICAL = "physical"
 
 
+class Transport(StrEnum):
+    """Choose how a ResourceManager is reached."""
+
+    RPC = "rpc"
+    REST = "rest"
+
+
+TransportChoice = Annotated[Transport, Field(strict=False)]
+"""Hold a transport, written as text."""
+
+
 class KubernetesSettings(Section):
     """Say how to reach the API server and how to keep its watches alive."""
 
@@ -97,7 +108,26 @@ class HadoopSettings(Section):
         134_217_728,
         ge=1_048_576,
         le=2_147_483_647,
-        description="Largest RPC response read, bytes; Hadoop's own ipc.maximum.response.length.",
+        description="Largest response read, bytes; Hadoop's own ipc.maximum.response.length.",
+    )
+    transport: TransportChoice = Field(
+        Transport.RPC,
+        description="rpc: Hadoop RPC on the client and admin ports. rest: the web services, which are weaker (see hadoop.md): no admin ACL, one node a call, no custom resource types.",
+    )
+    cluster_transports: dict[str, TransportChoice] = Field(
+        {}, description="Transport of single clusters, by cluster id, where it differs from hadoop.transport."
+    )
+    web_ca_file: FilePath | None = Field(
+        None,
+        description="PEM file with the authorities that sign the certificates of ResourceManagers' web services; unset: the system's own.",
+    )
+    delegation_token_file: FilePath | None = Field(
+        None,
+        description="File with a delegation token for the web services (one line), read for each call so that it can be renewed; unset: hadoop.user as user.name.",
+    )
+    allow_unsafe_version: bool = Field(
+        False,
+        description="Send updates to ResourceManagers older than 3.3.1 too, although one can crash their scheduler (YARN-10651). True only where the vendor has mended that.",
     )
 
 

@@ -132,3 +132,45 @@ async def test_does_not_start_with_what_cannot_work(
             pass
     assert message in program.log_text()
     assert "Traceback" not in program.log_text()
+
+
+async def test_follows_the_hadoop_folder_without_a_restart(
+    settings: dict[str, Any], kubernetes: EmbeddedKubernetes, yarn: EmbeddedYarn, tmp_path: Path
+) -> None:
+    conf = tmp_path / "conf"
+    settings["node_managers"] = {"default_cluster": "default"}
+    async with Program(tmp_path, settings) as program, EmbeddedYarn() as other:
+        await program.ready()
+        await program.until(lambda: bool(yarn.updates), "capacity is sent to the first cluster")
+
+        (conf / "late.yarn-site.xml").write_text("<configuration/>")
+        await program.until(lambda: "cluster late is left as it was" in program.log_text(), "the mistake is told")
+        other.add_node("worker-2", memory_mib=1024, vcores=1)
+        annotations = {
+            "yarn.hadoop.apache.org/node-id": "worker-2:8041",
+            "yarn.hadoop.apache.org/cluster-id": "late",
+        }
+        origin = {"resources": {"kubernetes.io/batch-cpu": 4000, "kubernetes.io/batch-memory": 8 * GIB}}
+        kubernetes.objects.create_node("worker-2", annotations={ORIGIN: json.dumps(origin)}, allocatable={})
+        kubernetes.objects.create_pod(
+            "nm-2", node_name="worker-2", labels={"app.kubernetes.io/component": "node-manager"}
+        )
+        kubernetes.objects.merge("pods", "default/nm-2", {"metadata": {"annotations": annotations}})
+        other.conf_dir(conf, cluster_id="late")
+        await program.until(lambda: "cluster late added" in program.log_text(), "the cluster is added")
+        await program.until(lambda: bool(other.updates), "capacity is sent to the new cluster")
+
+        (conf / "late.yarn-site.xml").unlink()
+        await program.until(lambda: "cluster late removed" in program.log_text(), "the cluster is removed")
+        _, content = await program.get("/api/v1/clusters")
+        assert [cluster["id"] for cluster in content["clusters"]] == ["default"]
+        assert await program.stop() == 0
+        assert "Traceback" not in program.log_text()
+
+
+async def test_starts_with_the_clusters_that_are_right(settings: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "conf" / "broken.yarn-site.xml").write_text("<configuration>")
+    async with Program(tmp_path, settings) as program:
+        await program.ready()
+        assert "cluster broken is left as it was" in program.log_text()
+        assert await program.stop() == 0
