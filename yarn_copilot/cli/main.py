@@ -2,7 +2,7 @@
 """Be the command line `yarn-copilot`: parse, call, turn errors into sentences and exit codes.
 
 Commands import what they need when they run, so that `--help` and the reading commands start fast.
-Exit codes: 0 done, 1 failed, 2 wrong command line or configuration.
+Exit codes: 0 done, 1 failed, 2 wrong command line or configuration; `doctor` also 3, warnings.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ Koordinator what YARN holds. The other commands read a running controller or che
 Examples:
   yarn-copilot config show-defaults > config.yaml    start a configuration
   yarn-copilot config check config.yaml              check it
+  yarn-copilot doctor --config config.yaml           check Hadoop and Kubernetes with it
   yarn-copilot run --config config.yaml              run the controller
   yarn-copilot status                                is it ready, who leads, what answers
   yarn-copilot nodes --problems                      nodes that need a look
@@ -162,6 +163,33 @@ def status(url: UrlOption = _URL, output: OutputOption = Output.TABLE) -> None:
         from yarn_copilot.cli.api_client import APIClient
 
         reading.print_status(APIClient(url), output=output)
+
+
+@app.command()
+def doctor(
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", "-c", envvar="YARN_COPILOT_CONFIG", help="Settings file (YAML).", metavar="FILE"),
+    ] = None,
+    output: OutputOption = Output.TABLE,
+    kubernetes: Annotated[
+        bool, typer.Option("--kubernetes/--no-kubernetes", help="Compare NodeManagers with pods and Nodes.")
+    ] = True,
+) -> None:
+    """Check Hadoop files, ResourceManagers, NodeManagers and pods before anything is written; changes nothing.
+
+    Each finding says what was found where, why it matters and how to mend it. Exit code 0 when all is well, 3 with
+    warnings, 1 with errors, 2 for a wrong settings file or Hadoop folder.
+
+    \b
+    Examples:
+      yarn-copilot doctor --config config.yaml
+      yarn-copilot doctor -c config.yaml -o json | jq '.findings[] | select(.severity == "error")'
+    """
+    with _sentences():
+        from yarn_copilot.cli.doctor import command
+
+        raise typer.Exit(command.doctor(config, os.environ, output=output, with_kubernetes=kubernetes))
 
 
 @app.command()
