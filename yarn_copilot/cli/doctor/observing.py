@@ -77,7 +77,7 @@ async def observe(
         read_error = error
     progress(f"{cluster.id}: NodeManagers")
     active = [report for report in reports or () if report.state.is_active]
-    registered, silent = await _registered(active)
+    registered, silent = await _registered(active, hadoop.user)
     scheduler_file, dynamic, unreadable = _further_files(settings.hadoop.conf_dir, cluster.id)
     return ClusterFacts(
         cluster=cluster,
@@ -208,24 +208,24 @@ async def _nodes(cluster: ClusterConfiguration, settings: Settings, transport: T
         return await rpc.get_cluster_nodes()
 
 
-async def _registered(reports: Sequence[NodeReport]) -> tuple[Mapping[NodeId, Resource], tuple[NodeId, ...]]:
+async def _registered(reports: Sequence[NodeReport], user: str) -> tuple[Mapping[NodeId, Resource], tuple[NodeId, ...]]:
     """Ask NodeManagers, evenly chosen where there are many, what they register with."""
     running = [report for report in reports if report.state is NodeState.RUNNING]
     step = max(1, -(-len(running) // ASKED_NODE_MANAGERS))
     asked = running[::step]
-    found = await _in_parallel([_ask(report) for report in asked])
+    found = await _in_parallel([_ask(report, user) for report in asked])
     told = {report.node_id: size for report, size in zip(asked, found, strict=True) if size is not None}
     return told, tuple(report.node_id for report, size in zip(asked, found, strict=True) if size is None)
 
 
-async def _ask(report: NodeReport) -> Resource | None:
+async def _ask(report: NodeReport, user: str) -> Resource | None:
     """Read a NodeManager's configured capacity; None where it does not tell, or finds out by itself (-1)."""
     try:
         address = Address.parse(report.http_address)
     except ValueError:
         return None
     options = WebOptions(
-        identity=WebIdentity(user=""),
+        identity=WebIdentity(user=user),
         call_timeout_seconds=_NODE_MANAGER_SECONDS,
         connect_timeout_seconds=_NODE_MANAGER_SECONDS,
         max_response_bytes=_SMALL_ANSWER_BYTES,
