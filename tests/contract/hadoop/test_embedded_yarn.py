@@ -219,7 +219,7 @@ async def test_containers_with_a_time_end_by_themselves(yarn: EmbeddedYarn, cloc
 async def test_update_takes_effect_only_after_its_delay() -> None:
     async with EmbeddedYarn(EmbeddedYarnOptions(heartbeat_seconds=None, apply_delay_seconds=0.05)) as yarn:
         yarn.add_node(NODE.host, memory_mib=4096, vcores=4)
-        yarn._take([NodeResourceUpdate(NODE, Resource(1024, 1))], "yarn")
+        yarn.take([NodeResourceUpdate(NODE, Resource(1024, 1))], "yarn")
         assert yarn.node(NODE).capability == Resource(4096, 4)
         await settled(lambda: yarn.node(NODE).capability == Resource(1024, 1))
 

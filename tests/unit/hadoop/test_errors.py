@@ -8,6 +8,7 @@ import pytest
 from yarn_copilot.errors import YarnCopilotError
 from yarn_copilot.hadoop import errors
 from yarn_copilot.hadoop.model import NodeId
+from yarn_copilot.hadoop.rest import client as _rest_client  # noqa: F401  (its errors belong to the tree too)
 
 YARN_EXCEPTION = "org.apache.hadoop.yarn.exceptions.YarnException"
 UNRECOGNIZED = "Resource update get failed on all nodes due to change resource on an unrecognized node: "
@@ -87,4 +88,5 @@ def test_only_errors_after_which_nothing_is_under_way_say_so() -> None:
         "FrameTooLargeError",
         "TruncatedFrameError",
         "RemoteCallError",
+        "PartialUpdateError",
     }
