@@ -80,7 +80,7 @@ class NodeBook:
         self.memories: dict[str, NodeMemory] = {}
         self.holders: dict[ManagerKey, str] = {}
         # The same by cluster, with the memory at hand: every read of a node list walks over it.
-        self._held: dict[str, dict[ManagerKey, tuple[str, ManagerMemory]]] = {id_: {} for id_ in clusters}
+        self._held: dict[str, dict[ManagerKey, tuple[str, ManagerMemory]]] = {}
 
     def memory(self, name: str) -> NodeMemory | None:
         """Give a node's memory; None for a node that never had anything to do with YARN."""
@@ -201,7 +201,7 @@ class NodeBook:
         key = manager.key
         former = self.memories.get(self.holders.get(key, name))
         self.holders[key] = name
-        self._held[key.cluster][key] = (name, manager)
+        self._held.setdefault(key.cluster, {})[key] = (name, manager)
         if former is None or former.name == name:
             return
         left = former.managers.get(key)

@@ -3,11 +3,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
 from tests.unit.controller.outside import FakeResourceManager
 from tests.unit.controller.world import GIB, World
 from yarn_copilot.controller.clusters import ClusterPort
 from yarn_copilot.hadoop.errors import ConnectError
 from yarn_copilot.hadoop.model import NodeId, Resource
+
+
+@pytest.fixture(autouse=True)
+def no_loop_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Let no loop fail unseen: it would start again and the world would look well."""
+    yield
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 def port(rm: FakeResourceManager, address: str = "rm:8032") -> ClusterPort:
