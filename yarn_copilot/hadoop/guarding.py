@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keep updates from a ResourceManager that they could crash.
 
-Wraps any client: reads pass, an update first looks at the version, which is read over the web service and remembered
-for ten minutes. A version that cannot be read is unknown, not old: updates pass, and that is logged once.
+Wraps any client. The version is read over the web service together with a node list, every ten minutes: never on the
+way of an update, whose deadline must end before the lease does. A version that cannot be read is unknown, not old:
+updates pass, and that is logged once.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ class VersionGuard:
         self._has_warned = False
 
     async def get_cluster_nodes(self) -> Sequence[NodeReport]:
-        """List the nodes in all states; see the wrapped client."""
+        """List the nodes in all states; see the wrapped client. Now and then the version is read before."""
+        await self._read_when_due()
         return await self._inner.get_cluster_nodes()
 
     async def get_cluster_metrics(self) -> ClusterMetrics:
@@ -97,7 +99,7 @@ class VersionGuard:
         Raises:
             UnsafeVersionError: the ResourceManager is too old and writing is not forced; nothing was sent.
         """
-        reason = await self._why_not()
+        reason = "" if self._known is None else versions.why_not_to_write(self._known)
         if reason and not self._is_forced:
             raise UnsafeVersionError("yarn-copilot", f"{reason}; hadoop.allow_unsafe_version would send all the same")
         await self._inner.update_node_resource(updates)
@@ -108,12 +110,11 @@ class VersionGuard:
         if self._close is not None:
             await self._close()
 
-    async def _why_not(self) -> str:
+    async def _read_when_due(self) -> None:
         now = self._clock.monotonic()
         if self._read_at is None or now - self._read_at >= REREAD_SECONDS:
             self._read_at = now
             await self._read()
-        return "" if self._known is None else versions.why_not_to_write(self._known)
 
     async def _read(self) -> None:
         """Read the version; one that was known stays known when it cannot be read again."""

@@ -7,6 +7,7 @@ does what the real one does, a body of another shape included: it sets the node 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
 from collections import Counter, deque
@@ -32,6 +33,7 @@ class EmbeddedWebService:
         bodies: the JSON body of each POST, in order.
         oddities: asked one after the other, one for each call; `always` is asked first and for every call.
         properties: what `/conf?name=` tells.
+        delay_seconds: how long every answer takes.
         version: what `/ws/v1/cluster/info` tells.
     """
 
@@ -46,6 +48,7 @@ class EmbeddedWebService:
         self.oddities: deque[Oddity] = deque()
         self.always: Oddity | None = None
         self.properties: dict[str, str] = {}
+        self.delay_seconds = 0.0
         self.port = 0
         self._runner: web.AppRunner | None = None
 
@@ -82,6 +85,8 @@ class EmbeddedWebService:
             answer = oddity(request) if oddity is not None else None
             if answer is not None:
                 return answer
+        if self.delay_seconds:
+            await asyncio.sleep(self.delay_seconds)
         response: web.StreamResponse = await handler(request)
         return response
 

@@ -86,6 +86,7 @@ class Guarded:
 
 async def test_an_old_resource_manager_is_read_but_not_written() -> None:
     guarded = Guarded("3.2.1")
+    await guarded.guard.get_cluster_nodes()
     with pytest.raises(UnsafeVersionError, match=r"3\.2\.1 is older than 3\.3\.1.*allow_unsafe_version") as caught:
         await guarded.guard.update_node_resource([UPDATE])
     assert guarded.inner.sent == []
@@ -98,6 +99,7 @@ async def test_an_old_resource_manager_is_read_but_not_written() -> None:
 
 async def test_force_sends_all_the_same_and_says_what_is_missing(caplog: pytest.LogCaptureFixture) -> None:
     guarded = Guarded("3.2.1", is_forced=True)
+    await guarded.guard.get_cluster_nodes()
     await guarded.guard.update_node_resource([UPDATE])
     assert len(guarded.inner.sent) == 1
     assert "over-commit timeouts are ignored" in caplog.text
@@ -112,6 +114,7 @@ async def test_an_unknown_version_is_not_an_old_one_and_is_told_once(
 ) -> None:
     guarded = Guarded(answer)
     for _ in range(3):
+        await guarded.guard.get_cluster_nodes()
         await guarded.guard.update_node_resource([UPDATE])
         guarded.now += REREAD_SECONDS
     assert len(guarded.inner.sent) == 3
@@ -121,17 +124,26 @@ async def test_an_unknown_version_is_not_an_old_one_and_is_told_once(
 async def test_the_version_is_read_again_after_a_while_and_stays_known_when_that_fails() -> None:
     guarded = Guarded("3.2.1")
     for _ in range(2):
+        await guarded.guard.get_cluster_nodes()
         with pytest.raises(UnsafeVersionError):
             await guarded.guard.update_node_resource([UPDATE])
     assert guarded.reads == 1
     guarded.now += REREAD_SECONDS
     guarded.answer = errors.ConnectError("gone")
+    await guarded.guard.get_cluster_nodes()
     with pytest.raises(UnsafeVersionError):
         await guarded.guard.update_node_resource([UPDATE])
     guarded.now += REREAD_SECONDS
     guarded.answer = "3.5.0"
+    await guarded.guard.get_cluster_nodes()
     await guarded.guard.update_node_resource([UPDATE])
     assert guarded.reads == 3
+
+
+async def test_an_update_never_waits_for_the_version() -> None:
+    guarded = Guarded("3.2.1")
+    await guarded.guard.update_node_resource([UPDATE])
+    assert (guarded.reads, len(guarded.inner.sent)) == (0, 1)
 
 
 async def test_closing_the_guard_closes_all() -> None:

@@ -245,7 +245,11 @@ def transport(facts: ClusterFacts) -> Iterator[Finding]:
         "call of its own, custom resource types are not kept, and one odd node can hide the whole list",
         fix="use transport rpc where port 8033 is reachable; else let only this program reach the web port",
     )  # fmt: skip
-    custom = [report.node_id for report in facts.reports or () if any(one.value for one in report.capability.custom)]
+    custom = [
+        report.node_id
+        for report in facts.reports or ()
+        if report.state.is_active and any(one.value for one in report.capability.custom)
+    ]
     if custom:
         yield Finding(
             check=Check.TRANSPORT, severity=Severity.ERROR, cluster=facts.cluster.id, where=some(custom),

@@ -9,6 +9,7 @@ node can hide all others from a reader.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final
@@ -18,6 +19,8 @@ from yarn_copilot.hadoop import errors
 from yarn_copilot.hadoop.model import ClusterMetrics, NodeId, NodeReport, NodeResourceUpdate, QueueInfo
 from yarn_copilot.hadoop.rest import decoding, queues
 from yarn_copilot.hadoop.rest.transport import Request, WebTransport
+
+logger = logging.getLogger(__name__)
 
 PARALLEL_UPDATES: Final = 16
 _INT32_MAX: Final = 2_147_483_647
@@ -48,6 +51,7 @@ class RestResourceManagerClient:
     def __init__(self, transport: WebTransport) -> None:
         """Take the transport, which this client owns from now on."""
         self._transport = transport
+        self._refused: set[NodeId] = set()
 
     async def __aenter__(self) -> RestResourceManagerClient:
         return self
@@ -120,21 +124,47 @@ class RestResourceManagerClient:
     async def update_node_resource(self, updates: Sequence[NodeResourceUpdate]) -> None:
         """Send each update in a call of its own, after all nodes were found in a fresh list.
 
+        All of it ends within the deadline of one call, since the caller's right to write may end soon after. What was
+        not sent by then is for the next time.
+
         Raises:
             UnrecognizedNodeError: the RM does not list one node as active; nothing was sent.
             CustomTypesError: a node has custom types; nothing was sent.
             AccessDeniedError: the user may not call; nothing was applied.
             ValueError: an amount or timeout does not fit its field, or a node is named twice.
             PartialUpdateError: some updates were sent, and one of them failed.
+            CallTimeoutError: the deadline passed; some updates may have been sent.
             HadoopRPCError: no answer.
         """
         if not updates:
             return
         _check_values(updates)
+        seconds = self._transport.call_timeout_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                await self._update(updates)
+        except TimeoutError as error:
+            raise errors.CallTimeoutError(f"{len(updates)} updates did not end within {seconds:g} s") from error
+
+    async def _update(self, updates: Sequence[NodeResourceUpdate]) -> None:
         listed = {report.node_id: report for report in await self.get_cluster_nodes()}
         for update in updates:
-            _check_node(update.node_id, listed.get(update.node_id))
+            self._check_node(update.node_id, listed.get(update.node_id))
         await self._send_first_then_rest(updates)
+
+    def _check_node(self, node_id: NodeId, report: NodeReport | None) -> None:
+        if report is None or not report.state.is_active:
+            state = "not listed" if report is None else report.state.name
+            raise errors.UnrecognizedNodeError("yarn-copilot", f"unrecognized node: {node_id} ({state})")
+        custom = [f"{entry.name}={entry.value}" for entry in report.capability.custom if entry.value]
+        if not custom:
+            self._refused.discard(node_id)
+            return
+        refusal = CustomTypesError(node_id, custom)
+        if node_id not in self._refused:
+            self._refused.add(node_id)
+            logger.warning("A node is not written: %s", refusal.message, extra={"node_id": str(node_id)})
+        raise refusal
 
     async def _send_first_then_rest(self, updates: Sequence[NodeResourceUpdate]) -> None:
         """Send one alone, so that a refusal that concerns all of them leaves nothing half done; then the others."""
@@ -187,12 +217,3 @@ def _check_values(updates: Sequence[NodeResourceUpdate]) -> None:
             raise ValueError(f"{update.node_id}: {amounts} does not fit 0 to {_INT32_MAX}")
         if not -1 <= update.overcommit_timeout_millis <= _INT32_MAX:
             raise ValueError(f"{update.node_id}: timeout {update.overcommit_timeout_millis} does not fit")
-
-
-def _check_node(node_id: NodeId, report: NodeReport | None) -> None:
-    if report is None or not report.state.is_active:
-        state = "not listed" if report is None else report.state.name
-        raise errors.UnrecognizedNodeError("yarn-copilot", f"unrecognized node: {node_id} ({state})")
-    custom = [f"{entry.name}={entry.value}" for entry in report.capability.custom if entry.value]
-    if custom:
-        raise CustomTypesError(node_id, custom)

@@ -86,6 +86,11 @@ class WebTransport:
         """Name the address that the next call goes to."""
         return self._addresses[self._index]
 
+    @property
+    def call_timeout_seconds(self) -> float:
+        """Give the deadline of one call."""
+        return self._options.call_timeout_seconds
+
     async def call(self, request: Request) -> Any:
         """Send a request to the active ResourceManager.
 

@@ -23,6 +23,7 @@ from yarn_copilot.hadoop.model import (
 )
 from yarn_copilot.hadoop.rest.authentication import WebIdentity, token_file
 from yarn_copilot.hadoop.rest.client import CustomTypesError, PartialUpdateError, RestResourceManagerClient
+from yarn_copilot.hadoop.rest.demand import PartitionDemandReader
 
 NM1, NM2 = NodeId("nm-1", 8041), NodeId("nm-2", 8041)
 
@@ -57,6 +58,17 @@ async def test_metrics_version_queues_and_applications_are_read(client: RestReso
         await client.get_queue_info("nope")
 
 
+async def test_demand_by_partition_is_unknown_where_it_cannot_be_read_never_zero(
+    client: RestResourceManagerClient, service: EmbeddedWebService, caplog: pytest.LogCaptureFixture
+) -> None:
+    reader = PartitionDemandReader(client)
+    assert await reader.read() == {}
+    service.always = lambda request: web.Response(status=403, text="no")
+    assert [await reader.read() for _ in range(3)] == [None, None, None]
+    assert caplog.text.count("demand of labelled partitions is not known") == 1
+    assert await PartitionDemandReader(None).read() is None
+
+
 async def test_an_update_has_exactly_the_shape_that_does_no_harm(
     client: RestResourceManagerClient, service: EmbeddedWebService, yarn: EmbeddedYarn
 ) -> None:
@@ -81,16 +93,21 @@ async def test_one_unknown_node_stops_the_batch_before_anything_is_sent(
 
 
 async def test_a_node_with_custom_types_is_not_written(
-    client: RestResourceManagerClient, service: EmbeddedWebService, yarn: EmbeddedYarn
+    client: RestResourceManagerClient,
+    service: EmbeddedWebService,
+    yarn: EmbeddedYarn,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     gpu = NodeId("gpu", 8041)
     yarn.add_node_with(gpu, Resource(4096, 4, (ResourceInformation("yarn.io/gpu", 2),)))
 
-    with pytest.raises(CustomTypesError, match=r"yarn\.io/gpu=2, and REST would set that to zero") as caught:
-        await client.update_node_resource([update(NM1), update(gpu)])
+    for _ in range(2):
+        with pytest.raises(CustomTypesError, match=r"yarn\.io/gpu=2, and REST would set that to zero") as caught:
+            await client.update_node_resource([update(NM1), update(gpu)])
+        assert caught.value.node_id == gpu
 
-    assert caught.value.node_id == gpu
     assert service.bodies == []
+    assert caplog.text.count("A node is not written: gpu:8041") == 1
 
 
 async def test_a_type_of_which_a_node_has_none_does_not_count(
@@ -110,6 +127,18 @@ async def test_a_node_that_goes_in_the_middle_of_a_batch_leaves_the_rest_unknown
         await client.update_node_resource([update(NM1), update(NM2)])
     assert caught.value.may_have_been_applied
     assert caught.value.retryable
+
+
+async def test_a_whole_batch_ends_within_the_deadline_of_one_call(
+    connect: Connect, service: EmbeddedWebService, yarn: EmbeddedYarn
+) -> None:
+    nodes = [yarn.add_node(f"slow-{number}").node_id for number in range(40)]
+    service.delay_seconds = 0.4  # with 16 at a time the batch would take two seconds
+    client = connect(service.port, call_timeout_seconds=1.0)
+    with pytest.raises(errors.CallTimeoutError, match="40 updates did not end within 1 s") as caught:
+        await client.update_node_resource([update(node_id) for node_id in nodes])
+    assert caught.value.may_have_been_applied
+    assert len(service.bodies) < 40
 
 
 async def test_a_refusal_of_the_first_update_leaves_nothing_half_done(
