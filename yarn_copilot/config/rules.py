@@ -21,8 +21,8 @@ RULE_SENTENCES: Final[tuple[str, ...]] = (
     "`lease_duration_seconds`.",
     "`leader_election.lease_duration_seconds` has room for the longest call and two retry periods.",
     "`hadoop.connect_timeout_seconds` is at most `hadoop.call_timeout_seconds`.",
-    "`capacity.kubernetes_max_silence_seconds` is at least `kubernetes.watch_silence_timeout_seconds`: a healthy watch may be "
-    "quiet for so long.",
+    "`capacity.kubernetes_max_silence_seconds` is at least `kubernetes.watch_silence_timeout_seconds`: a healthy watch may "
+    "be quiet for so long.",
     "`yarn.message_lifetime_seconds` is at least `hadoop.call_timeout_seconds`.",
     "`yarn.confirm_interval_seconds` is at most `yarn.poll_interval_seconds`.",
     "Selectors have the equality form: `key=value` or `key!=value`, comma separated.",
@@ -113,8 +113,8 @@ def _silence(settings: Settings) -> Iterator[Problem]:
     if limit < watch:
         yield Problem(
             "capacity.kubernetes_max_silence_seconds",
-            f"is {limit:g} but must be at least kubernetes.watch_silence_timeout_seconds ({watch:g}): a watch of a quiet "
-            "cluster says nothing for up to a minute, and that must not stop the updates to YARN",
+            f"is {limit:g} but must be at least kubernetes.watch_silence_timeout_seconds ({watch:g}): a watch of a "
+            "quiet cluster says nothing for up to a minute, and that must not stop the updates to YARN",
         )
 
 
