@@ -21,8 +21,8 @@ RULE_SENTENCES: Final[tuple[str, ...]] = (
     "`lease_duration_seconds`.",
     "`leader_election.lease_duration_seconds` has room for the longest call and two retry periods.",
     "`hadoop.connect_timeout_seconds` is at most `hadoop.call_timeout_seconds`.",
-    "`capacity.kubernetes_max_silence_seconds` is at least `kubernetes.watch_silence_timeout_seconds`: a healthy watch may "
-    "be quiet for so long.",
+    "`capacity.kubernetes_max_silence_seconds` is at least `kubernetes.watch_silence_timeout_seconds`: a healthy "
+    "watch may be quiet for so long.",
     "`yarn.message_lifetime_seconds` is at least `hadoop.call_timeout_seconds`.",
     "`yarn.confirm_interval_seconds` is at most `yarn.poll_interval_seconds`.",
     "Selectors have the equality form: `key=value` or `key!=value`, comma separated.",
