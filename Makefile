@@ -83,7 +83,8 @@ demo: $(READY) ## Real servers, a day of load, a live table and a summary
 
 proto: $(READY) ## Generate the protobuf modules from our .proto files
 	$(BIN)/python -m grpc_tools.protoc --proto_path=. --python_out=. --pyi_out=. \
-	  yarn_copilot/hadoop/proto/rpc.proto yarn_copilot/hadoop/proto/yarn.proto lab/fleet/proto/tracker.proto
+	  yarn_copilot/hadoop/proto/rpc.proto yarn_copilot/hadoop/proto/yarn.proto \
+	  yarn_copilot/hadoop/proto/operations.proto lab/fleet/proto/tracker.proto
 
 docs: $(READY) ## Write docs/configuration.md and docs/metrics.md from the code
 	$(BIN)/python -m yarn_copilot.cli.docs docs
