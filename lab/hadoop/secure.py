@@ -68,7 +68,10 @@ class SecureYarn:
         self.conf_dir = folder / "conf"
         self.ports = ManagerPorts(**{name: group.ports.take() for name in ManagerPorts.__dataclass_fields__})
         options = YarnOptions(
-            administrators=ADMINISTRATOR, expiry_millis=600_000, recover_applications=False, properties=self._secure_site()
+            administrators=ADMINISTRATOR,
+            expiry_millis=600_000,
+            recover_applications=False,
+            properties=self._secure_site(),
         )
         conf.write_manager_conf(self.conf_dir, self.ports, options, folder)
         conf.write_site(self.conf_dir / "core-site.xml", {**conf.core_site(folder), **self._secure_core()})
