@@ -33,10 +33,12 @@ from yarn_copilot.hadoop.protocols import (
     administration,
     application_client,
     applications,
+    delegation,
     ha_service,
     node_reports,
     operations,
 )
+from yarn_copilot.hadoop.sasl.tokens import DelegationToken
 from yarn_copilot.hadoop.searching import Probe
 
 CLIENT_PROBE: Final = Probe(application_client.GET_CLUSTER_METRICS, application_client.encode_get_cluster_metrics())
@@ -220,6 +222,20 @@ class ResourceManagerClient:
         request = operations.encode_check_for_decommissioning_nodes()
         body = await self._administer(operations.CHECK_FOR_DECOMMISSIONING_NODES, request, is_read=True)
         return operations.decode_decommissioning_nodes(body)
+
+    async def get_delegation_token(self, renewer: str) -> DelegationToken:
+        """Get a token with which the caller can authenticate at the client port without Kerberos.
+
+        Only a connection that was opened with Kerberos is given one.
+
+        Args:
+            renewer: user that may renew and cancel it.
+
+        Raises:
+            HadoopRPCError: refused, no answer, or one that does not decode.
+        """
+        body = await self._read(delegation.GET_DELEGATION_TOKEN, delegation.encode_get_delegation_token(renewer))
+        return delegation.decode_delegation_token(body)
 
     async def get_service_status(self, rm_id: str) -> ServiceStatus:
         """Ask one ResourceManager of a pair for its state, over a connection of its own; administrators only.

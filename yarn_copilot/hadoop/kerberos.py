@@ -34,6 +34,7 @@ _MINOR_CODES: Final[Mapping[int, tuple[type[AuthenticationError], str]]] = {
     -1765328360: (CredentialsError, "the keytab's key is not the principal's (changed since the keytab was written?)"),
     -1765328352: (CredentialsError, "the ticket is over"),
     -1765328347: (CredentialsError, "the clocks of this host and the Kerberos servers differ by too much"),
+    -1765328236: (CredentialsError, "the clocks of this host and the KDC differ by too much"),
     -1765328230: (CredentialsError, "no KDC is known for the realm; see krb5.conf"),
     -1765328228: (KDCUnreachableError, "no KDC of the realm answers"),
     -1765328203: (CredentialsError, "the keytab has no key of the principal"),
@@ -54,14 +55,20 @@ def _gssapi() -> Any:
         raise CredentialsError(f"Kerberos needs the extra yarn-copilot[kerberos]: {error}") from error
 
 
+_NO_CACHE: Final = -1765328189
+_NO_KEY: Final = -1765328203
+
+
 @contextmanager
-def _translated(what: str) -> Iterator[None]:
+def _translated(what: str, *, has_keytab: bool = False) -> Iterator[None]:
     """Turn the library's errors into ours."""
     exceptions = _gssapi().exceptions
     try:
         yield
     except exceptions.GSSError as error:
         minor = error.min_code - (1 << 32) if error.min_code > 0x7FFF_FFFF else error.min_code
+        if has_keytab and minor == _NO_CACHE:
+            minor = _NO_KEY  # the cache is our own: it stayed empty because the keytab could not fill it
         kind, words = _MINOR_CODES.get(minor, (AuthenticationError, ""))
         if not words and isinstance(error, (exceptions.MissingCredentialsError, exceptions.ExpiredCredentialsError)):
             kind = CredentialsError
@@ -101,7 +108,7 @@ class KerberosLogin:
         """
         gssapi = _gssapi()
         store = self._store()
-        with _translated(f"login of {self.describe()}"):
+        with _translated(f"login of {self.describe()}", has_keytab=self.keytab is not None):
             name = None
             if self.principal is not None:
                 name = gssapi.Name(str(self.principal), gssapi.NameType.kerberos_principal)

@@ -229,3 +229,27 @@ class NodesToAttributesMappingRequest(_message.Message):
 class NodesToAttributesMappingResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class SecurityToken(_message.Message):
+    __slots__ = ("identifier", "password", "kind", "service")
+    IDENTIFIER_FIELD_NUMBER: _ClassVar[int]
+    PASSWORD_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SERVICE_FIELD_NUMBER: _ClassVar[int]
+    identifier: bytes
+    password: bytes
+    kind: str
+    service: str
+    def __init__(self, identifier: _Optional[bytes] = ..., password: _Optional[bytes] = ..., kind: _Optional[str] = ..., service: _Optional[str] = ...) -> None: ...
+
+class GetDelegationTokenRequest(_message.Message):
+    __slots__ = ("renewer",)
+    RENEWER_FIELD_NUMBER: _ClassVar[int]
+    renewer: str
+    def __init__(self, renewer: _Optional[str] = ...) -> None: ...
+
+class GetDelegationTokenResponse(_message.Message):
+    __slots__ = ("token",)
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    token: SecurityToken
+    def __init__(self, token: _Optional[_Union[SecurityToken, _Mapping]] = ...) -> None: ...
