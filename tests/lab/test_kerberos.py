@@ -346,7 +346,7 @@ def test_clock_skew_works_or_is_told(secure: SecureYarn, tmp_path: Path) -> None
     subprocess.run(["kvno", "-c", f"FILE:{tickets}", SERVER], env=os.environ, check=True, timeout=SECONDS)
     told = skewed(secure, ["", "", f"FILE:{tickets}"], strict)
     assert told.startswith("AuthenticationRefusedError"), told
-    assert "skew" in told.lower()
+    assert "clocks that differ" in told
 
 
 def test_server_with_one_protection_serves_it_and_names_it_to_others() -> None:

@@ -190,6 +190,11 @@ ROUTER_REASON: Final = (
     "(this is a Federation Router, which cannot tell whose node it is: name each sub-cluster's own ResourceManagers)"
 )
 
+GSS_REASON: Final = (
+    "(the server does not say why: clocks that differ, a ticket for another key of the server, or a server without its "
+    "keytab; the ResourceManager's log has the reason)"
+)
+
 _UNRECOGNIZED_NODE: Final = re.compile(r"unrecognized node: *(\S+)")
 _NESTED_CLASS: Final = re.compile(r"^(?P<class_name>(?:[a-z_][\w]*\.)+[A-Z][\w$]*): ")
 _WRAPPER: Final = "org.apache.hadoop.yarn.exceptions.YarnException"
@@ -218,6 +223,8 @@ def from_remote_exception(class_name: str, text: str, *, method: str = "") -> Re
             return kind(class_name, first_line, method=method)
         if _ROUTER.search(first_line):
             return UnsupportedCallError(class_name, f"{first_line} {ROUTER_REASON}", method=method)
+    if first_line == "GSS initiate failed":
+        first_line = f"{first_line} {GSS_REASON}"
     if class_name == _ACCESS_CONTROL and _WANTS_AUTHENTICATION.search(first_line):
         return AuthenticationRefusedError(class_name, first_line, method=method)
     return REMOTE_EXCEPTIONS.get(class_name, RemoteCallError)(class_name, first_line, method=method)

@@ -34,6 +34,7 @@ _MINOR_CODES: Final[Mapping[int, tuple[type[AuthenticationError], str]]] = {
     -1765328360: (CredentialsError, "the keytab's key is not the principal's (changed since the keytab was written?)"),
     -1765328352: (CredentialsError, "the ticket is over"),
     -1765328347: (CredentialsError, "the clocks of this host and the Kerberos servers differ by too much"),
+    -1765328243: (CredentialsError, "there are no tickets; log in, or configure a keytab"),
     -1765328236: (CredentialsError, "the clocks of this host and the KDC differ by too much"),
     -1765328230: (CredentialsError, "no KDC is known for the realm; see krb5.conf"),
     -1765328228: (KDCUnreachableError, "no KDC of the realm answers"),
