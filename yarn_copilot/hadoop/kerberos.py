@@ -195,8 +195,10 @@ class GSSAPIContext:
 
     def unwrap(self, token: bytes, *, must_be_encrypted: bool) -> bytes:
         """Check or decrypt."""
+        # The library turns a token's bytes round in place, which no other holder of them should see.
+        own_copy = bytes(bytearray(token))
         with _translated(self._what):
-            result = self._context.unwrap(token)
+            result = self._context.unwrap(own_copy)
         if must_be_encrypted and not result.encrypted:
             raise AuthenticationError(f"{self._what}: a message was signed but not encrypted")
         return bytes(result.message)
