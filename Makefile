@@ -20,7 +20,7 @@ PYTEST := $(BIN)/python -m pytest -m "not soak"
 CODE := batch_resources yarn_copilot lab tests benchmarks
 LINTED := $(CODE) .ci/stages.py
 
-.PHONY: help venv check format unit contract lab-test prepare test coverage soak bench demo proto lock docs clean
+.PHONY: help venv check format unit contract fuzz lab-test prepare test coverage soak bench demo proto lock docs clean
 
 help: ## Show this help
 	@echo "yarn-copilot: what you can do here"
@@ -62,6 +62,11 @@ contract: $(READY) ## Adapters against in-process servers on loopback
 
 prepare: $(READY) ## Build and download the real servers of the lab (cached)
 	$(BIN)/python -m lab prepare
+
+fuzz: $(READY) ## Long fuzzing of bytes and files that others send us (about FUZZ_EXAMPLES=20000 examples a test)
+	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(PYTEST) tests/unit -k fuzzing -q --timeout 7200 $(ARGS)
+	for target in framing sasl challenge token; do \
+	  $(BIN)/python -m tests.fuzz $$target $${FUZZ_SECONDS:-300}; done
 
 lab-test: prepare ## The whole on real servers: etcd, kube-apiserver, kube-scheduler, YARN
 	$(PYTEST) tests/lab -q --junitxml=$(REPORTS)/lab.xml $(ARGS)

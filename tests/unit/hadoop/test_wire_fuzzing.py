@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Feed framing, SASL messages and response headers with anything at all: only errors of ours, bounded memory.
 
-A bounded run belongs to the unit tests; `make fuzz` runs the same with a hundred times the examples.
+A bounded run belongs to the unit tests; `make fuzz` runs the same with many more examples (FUZZ_EXAMPLES).
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lab.embedded.yarn import wire
@@ -24,6 +25,11 @@ from yarn_copilot.hadoop.sasl.negotiation import Negotiation
 from yarn_copilot.hadoop.sasl.principals import Principal
 from yarn_copilot.hadoop.sasl.tokens import parse_token
 
+fuzz = settings(
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "60")),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 LIMIT = 4096
 CHUNKS = st.lists(st.binary(max_size=64), max_size=40)
 
@@ -63,6 +69,7 @@ def drain(receive: Callable[[bytes], object], chunks: list[bytes]) -> None:
             list(receive(chunk))  # type: ignore[call-overload]
 
 
+@fuzz
 @given(CHUNKS)
 def test_any_bytes_are_responses_or_an_error_and_never_held_beyond_the_limit(chunks: list[bytes]) -> None:
     decoder = framing.ResponseDecoder(max_frame_bytes=LIMIT)
@@ -70,6 +77,7 @@ def test_any_bytes_are_responses_or_an_error_and_never_held_beyond_the_limit(chu
     assert decoder.buffered_bytes <= LIMIT + framing.LENGTH_BYTES + 64
 
 
+@fuzz
 @given(st.lists(responses, max_size=5), st.integers(0, 400), st.integers(0, 255), st.integers(1, 50))
 def test_responses_with_one_changed_byte_are_responses_or_an_error(
     frames: list[bytes], position: int, value: int, chunk_bytes: int
@@ -83,6 +91,7 @@ def test_responses_with_one_changed_byte_are_responses_or_an_error(
     )
 
 
+@fuzz
 @given(st.lists(responses, max_size=5), st.integers(1, 50))
 def test_responses_come_out_as_they_went_in_however_they_are_cut(frames: list[bytes], chunk_bytes: int) -> None:
     data = b"".join(frames)
@@ -96,18 +105,21 @@ def test_responses_come_out_as_they_went_in_however_they_are_cut(frames: list[by
     assert len(found) == len(frames)
 
 
+@fuzz
 @given(st.binary(max_size=200))
 def test_any_frame_is_a_response_or_a_violation(frame: bytes) -> None:
     with contextlib.suppress(errors.ProtocolViolationError):
         framing.decode_response(frame)
 
 
+@fuzz
 @given(st.binary(max_size=200))
 def test_any_body_is_a_sasl_message_or_a_violation(body: bytes) -> None:
     with contextlib.suppress(errors.ProtocolViolationError):
         messages.decode(framing.Response(framing.CALL_ID_SASL, framing.Status.SUCCESS, body))
 
 
+@fuzz
 @given(st.lists(sasl_messages, max_size=20), st.booleans())
 def test_any_conversation_ends_with_an_outcome_or_an_error(said: list[rpc_pb2.RpcSasl], allow_simple: bool) -> None:
     way = DigestAuthenticator(identifier=b"i", password=b"p", make_nonce=lambda: "n")
@@ -121,6 +133,7 @@ def test_any_conversation_ends_with_an_outcome_or_an_error(said: list[rpc_pb2.Rp
     assert negotiation.outcome is None or (allow_simple and negotiation.outcome.method == "SIMPLE")
 
 
+@fuzz
 @given(CHUNKS, st.lists(st.binary(max_size=60), max_size=5))
 def test_protected_stream_gives_nothing_that_was_not_signed(chunks: list[bytes], tokens: list[bytes]) -> None:
     layer = DigestLayer(sending_key=b"a" * 16, receiving_key=b"b" * 16)
@@ -131,12 +144,14 @@ def test_protected_stream_gives_nothing_that_was_not_signed(chunks: list[bytes],
             assert all(response.status is framing.Status.FATAL for response in codec.receive(chunk))
 
 
+@fuzz
 @given(st.binary(max_size=300))
 def test_any_challenge_is_read_or_a_violation(challenge: bytes) -> None:
     with contextlib.suppress(errors.ProtocolViolationError):
         parse_challenge(challenge)
 
 
+@fuzz
 @given(st.text(alphabet='realm=",\\ nonceqp', max_size=80))
 def test_any_text_like_a_challenge_is_read_or_a_violation(text: str) -> None:
     with contextlib.suppress(errors.ProtocolViolationError):
@@ -144,6 +159,7 @@ def test_any_text_like_a_challenge_is_read_or_a_violation(text: str) -> None:
 
 
 @pytest.mark.parametrize("parse", [parse_token, Principal.parse], ids=["token", "principal"])
+@fuzz
 @given(text=st.text(max_size=100) | st.text(alphabet="AQgw-_=/@", max_size=60))
 def test_any_text_is_read_or_a_configuration_error(parse: Callable[[str], object], text: str) -> None:
     with contextlib.suppress(ConfigError):
