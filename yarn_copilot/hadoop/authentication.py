@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
+from yarn_copilot.errors import ConfigError
 from yarn_copilot.hadoop import errors, framing
 from yarn_copilot.hadoop.addresses import Address
 from yarn_copilot.hadoop.kerberos import KerberosLogin
@@ -39,6 +40,7 @@ class Identity:
         proxy_user: in whose name the calls are made; the server's hadoop.proxyuser rules must allow it.
         login: identity in Kerberos.
         token: delegation token; used where a server takes one (the client port does, the administration port not).
+        read_token: gives the token anew for each connection, in place of `token`.
         security: what the cluster asks for.
     """
 
@@ -46,22 +48,27 @@ class Identity:
     proxy_user: str | None = None
     login: KerberosLogin = field(default_factory=KerberosLogin)
     token: DelegationToken | None = None
+    read_token: Callable[[], DelegationToken] | None = None
     security: ClusterSecurity = field(default_factory=ClusterSecurity)
 
     @property
     def needs_handshake(self) -> bool:
         """Tell whether connections begin with SASL."""
-        return self.security.method is AuthenticationMethod.KERBEROS or self.token is not None
+        has_token = self.token is not None or self.read_token is not None
+        return has_token or self.security.method is AuthenticationMethod.KERBEROS
 
     def authenticators(self, host: str) -> Sequence[Authenticator]:
-        """List the ways in which this identity can prove itself to a server on `host` (its canonical name)."""
+        """List the ways in which this identity can prove itself to a server on `host` (its canonical name).
+
+        Raises:
+            CredentialsError: the token cannot be read.
+        """
         ways: list[Authenticator] = []
         protections = self.security.protections
-        if self.token is not None:
+        token = self._current_token()
+        if token is not None:
             ways.append(
-                DigestAuthenticator(
-                    identifier=self.token.identifier, password=self.token.password, protections=protections
-                )
+                DigestAuthenticator(identifier=token.identifier, password=token.password, protections=protections)
             )
         if self.security.method is AuthenticationMethod.KERBEROS:
             ways.append(
@@ -73,6 +80,14 @@ class Identity:
                 )
             )
         return ways
+
+    def _current_token(self) -> DelegationToken | None:
+        if self.read_token is None:
+            return self.token
+        try:
+            return self.read_token()
+        except ConfigError as error:
+            raise errors.CredentialsError(str(error)) from error
 
     def context_users(self, method: str) -> tuple[str | None, str | None]:
         """Give effective and real user of the connection context after a handshake with `method`.
