@@ -36,8 +36,8 @@ class RealOperations(RmOperations):
         self._exclude_file.write_text("".join(f"{host}\n" for host in hosts))
 
 
-@pytest.fixture(scope="module")
-def rm_operations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RmOperations]:
+@pytest.fixture(scope="module", params=["3.3.6", "3.5.0"])
+def rm_operations(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RmOperations]:
     """Run a ResourceManager with one NodeManager, an exclude file, labels and attributes."""
     folder = tmp_path_factory.mktemp("operations")
     exclude_file = folder / "exclude"
@@ -57,5 +57,5 @@ def rm_operations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RmOperat
             "yarn.node-attribute.fs-store.root-dir": f"file://{folder}/attributes",
         },
     )
-    with Lab(kubernetes=False, node_managers=1, yarn_options=options) as lab:
+    with Lab(kubernetes=False, node_managers=1, hadoop_version=request.param, yarn_options=options) as lab:
         yield RealOperations(lab, exclude_file)

@@ -19,11 +19,14 @@ import pytest
 from lab.fleet.proto import tracker_pb2
 from lab.hadoop.secure import NODE_MANAGER, SERVER, SecureYarn
 from tests.contract.hadoop.backend import until
+from yarn_copilot.cli import clusters
+from yarn_copilot.config.settings import HadoopSettings
+from yarn_copilot.controller.clock import SystemClock
 from yarn_copilot.hadoop import connection, errors, security
 from yarn_copilot.hadoop.addresses import Address
 from yarn_copilot.hadoop.authentication import Identity
 from yarn_copilot.hadoop.client import ResourceManagerClient
-from yarn_copilot.hadoop.configuration import ClusterConfiguration, ResourceManagerAddresses
+from yarn_copilot.hadoop.configuration import ClusterConfiguration, ResourceManagerAddresses, read_clusters
 from yarn_copilot.hadoop.kerberos import KerberosLogin
 from yarn_copilot.hadoop.model import NodeId, NodeResourceUpdate, Resource
 from yarn_copilot.hadoop.protocols import application_client
@@ -142,6 +145,20 @@ async def test_proxy_user_is_who_the_server_sees(secure: SecureYarn) -> None:
     async with client_as(secure, "alice", proxy_user="yarn") as client:
         with pytest.raises(errors.AccessDeniedError, match="not allowed to impersonate yarn"):
             await client.get_queue_info("root")
+
+
+async def test_hadoops_files_and_the_settings_are_enough(secure: SecureYarn) -> None:
+    (cluster,) = read_clusters(secure.conf_dir).values()
+    hadoop = HadoopSettings(
+        call_timeout_seconds=SECONDS,
+        connect_timeout_seconds=SECONDS,
+        kerberos_principal=f"yarn@{secure.kdc.realm}",
+        kerberos_keytab=secure.keytabs["yarn"],
+    )
+    async with clusters.rpc_client(cluster, hadoop, SystemClock()) as client:
+        assert await client.get_queue_info("root")
+        with pytest.raises(errors.UnrecognizedNodeError):
+            await client.update_node_resource(UNKNOWN_NODE)
 
 
 async def test_client_without_kerberos_is_told_so(secure: SecureYarn) -> None:

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import ipaddress
 import socket
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 from yarn_copilot.errors import ConfigError
 from yarn_copilot.hadoop import errors, framing
@@ -27,8 +29,6 @@ HANDSHAKE_FRAME_BYTES_MAX: Final = 1_048_576
 """Largest frame before the server is known; tickets with long group lists have some tens of kilobytes."""
 
 _Result = TypeVar("_Result")
-_kdc_threads: Final = ThreadPoolExecutor(max_workers=4, thread_name_prefix="kerberos")
-"""Where the Kerberos library waits for KDCs: a silent one must not hold the event loop or the default threads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,4 +161,37 @@ def _is_literal(host: str) -> bool:
 
 
 async def _in_thread(step: Callable[[], _Result]) -> _Result:
-    return await asyncio.get_running_loop().run_in_executor(_kdc_threads, step)
+    """Run a step that may wait for a KDC in a thread of its own.
+
+    A daemon: a silent KDC must hold neither the event loop nor its default threads, nor the end of the program.
+    """
+    loop = asyncio.get_running_loop()
+    waiter: asyncio.Future[_Result] = loop.create_future()
+
+    def tell(result: Callable[[], _Result]) -> None:
+        if not waiter.done():
+            try:
+                waiter.set_result(result())
+            except Exception as error:
+                waiter.set_exception(error)
+
+    def run() -> None:
+        try:
+            value = step()
+        except Exception as error:
+            outcome: Callable[[], _Result] = functools.partial(_raise, error)
+        else:
+            outcome = functools.partial(_give, value)
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(tell, outcome)
+
+    threading.Thread(target=run, name="kerberos", daemon=True).start()
+    return await waiter
+
+
+def _give(value: _Result) -> _Result:
+    return value
+
+
+def _raise(error: Exception) -> NoReturn:
+    raise error

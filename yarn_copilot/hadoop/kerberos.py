@@ -10,8 +10,8 @@ the library (KRB5_CONFIG).
 from __future__ import annotations
 
 import importlib
-import itertools
 import os
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +26,6 @@ from yarn_copilot.hadoop.errors import (
 )
 from yarn_copilot.hadoop.sasl.principals import Principal
 
-_NAMES: Final = itertools.count(1)
 _MINOR_CODES: Final[Mapping[int, tuple[type[AuthenticationError], str]]] = {
     -1765328378: (CredentialsError, "the KDC does not know the client's principal"),
     -1765328377: (ServerIdentityError, "the KDC does not know the server's principal"),
@@ -94,7 +93,7 @@ class KerberosLogin:
 
     def __post_init__(self) -> None:
         """Name a cache of our own, in memory."""
-        object.__setattr__(self, "_memory_cache", f"MEMORY:yarn-copilot-{os.getpid()}-{next(_NAMES)}")
+        object.__setattr__(self, "_memory_cache", f"MEMORY:yarn-copilot-{uuid.uuid4().hex}")
 
     def describe(self) -> str:
         """Say who this is, for messages."""

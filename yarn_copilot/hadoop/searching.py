@@ -86,6 +86,8 @@ class ActiveSearch:
         for result in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(result, connection.Connection) and result is not winner:
                 await result.aclose()
+            elif isinstance(result, Exception) and not isinstance(result, errors.HadoopRPCError):
+                raise result  # a fault of this program, which no other address mends
 
     async def _ask(self, address: Address, head_start_seconds: float) -> connection.Connection:
         """Connect and probe again and again; ends with success or with a refusal that time will not mend."""
