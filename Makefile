@@ -37,6 +37,8 @@ venv: $(READY) ## Build the virtual environment (.venv) from the lock
 
 $(READY): | $(if $(findstring .cache,$(UV)),$(UV))
 	@echo "== virtual environment: $(VENV) from requirements.lock"
+	@command -v krb5-config >/dev/null && command -v gcc >/dev/null || { \
+	  echo "gcc and Kerberos' headers are needed to build gssapi: apt-get install gcc libkrb5-dev"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
 	$(UV) pip sync --quiet --compile-bytecode --python $(BIN)/python requirements.lock
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .

@@ -26,8 +26,8 @@ RENEW_AFTER: Final = 0.8
 """Part of a session's life after which a new connection replaces it, while the old one still serves."""
 END_MARGIN_SECONDS: Final = 5.0
 RENEW_RETRY_SECONDS: Final = 30.0
-QUEUE_SLACK_SECONDS: Final = 0.25
-"""Lets the opening call's own, more telling error come first."""
+OPENING_PART: Final = 0.95
+"""Part of what is left of a deadline that opening may take, so that its own, more telling error comes first."""
 READ_TRY_PART: Final = 0.5
 """Part of a read's deadline that one silent server may use up where there is another."""
 
@@ -153,7 +153,7 @@ class FailoverCaller:
         """Give the connection to use; waiting for another call that opens it counts, too."""
         seconds = max(0.0, deadline - self._clock.monotonic())
         try:
-            async with asyncio.timeout(seconds + QUEUE_SLACK_SECONDS):
+            async with asyncio.timeout(seconds):
                 return await self._usable_connection(deadline)
         except TimeoutError as error:
             raise errors.ConnectError(f"{method}: no connection to {self.current_address} in time") from error
@@ -173,7 +173,7 @@ class FailoverCaller:
             return opened
 
     async def _open(self, deadline: float) -> connection.Connection:
-        seconds = max(0.0, deadline - self._clock.monotonic())
+        seconds = OPENING_PART * max(0.0, deadline - self._clock.monotonic())
         if self._probe is not None and self.has_alternatives:
             preferred = (*self._addresses[self._index :], *self._addresses[: self._index])
             search = searching.ActiveSearch(preferred, connect=self._connect, probe=self._probe)
