@@ -153,6 +153,11 @@ class ResourceManagerClient:
     ) -> Sequence[ApplicationReport]:
         """List applications, by default all that the ResourceManager remembers.
 
+        Args:
+            states: only these; none: all.
+            queues: only these, named as they were at submission (Hadoop 3.3 compares texts); none: all.
+            limit: at most so many.
+
         Raises:
             ValueError: the limit is not positive.
             HadoopRPCError: no answer, or one that does not decode.

@@ -156,7 +156,9 @@ class FailoverCaller:
             async with asyncio.timeout(seconds):
                 return await self._usable_connection(deadline)
         except TimeoutError as error:
-            raise errors.ConnectError(f"{method}: no connection to {self.current_address} in time") from error
+            raise errors.ConnectError(
+                f"{method}: no connection to {self.current_address} within the deadline"
+            ) from error
 
     async def _usable_connection(self, deadline: float) -> connection.Connection:
         async with self._opening:
