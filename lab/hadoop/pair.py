@@ -44,6 +44,10 @@ _STAMP: Final = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) ")
 _ACTIVE: Final = "Transitioned to active state"
 _ACCEPTED: Final = re.compile(r"IP=\S+\s+OPERATION=updateNodeResource\s.*RESULT=SUCCESS")
 
+_REACHED: Final = re.compile(
+    r"OPERATION=updateNodeResource\s.*RESULT=SUCCESS|ResourceManagerAdministrationProtocolPB\.updateNodeResource from "
+)
+
 
 class Pair:
     """Be rm1, rm2, NodeManagers and perhaps ZooKeeper; a context manager.
@@ -130,8 +134,15 @@ class Pair:
         """Count the updateNodeResource calls that each has carried out, by its audit log."""
         return {rm_id: len(_ACCEPTED.findall(self.log_of(rm_id))) for rm_id in IDS}
 
+    def seconds_to_first_call(self, rm_id: str) -> float:
+        """Tell how long after its last change to active the first update reached it, refused or not."""
+        return self._seconds_to_first(rm_id, _REACHED)
+
     def seconds_to_first_update(self, rm_id: str) -> float:
         """Tell how long after its last change to active it carried out the first update, by its own clock."""
+        return self._seconds_to_first(rm_id, _ACCEPTED)
+
+    def _seconds_to_first(self, rm_id: str, event: re.Pattern[str]) -> float:
         became: datetime | None = None
         first: datetime | None = None
         for line in self.log_of(rm_id).splitlines():
@@ -140,7 +151,7 @@ class Pair:
                 continue
             if _ACTIVE in line:
                 became, first = _time(stamp[1]), None
-            elif became is not None and first is None and _ACCEPTED.search(line):
+            elif became is not None and first is None and event.search(line):
                 first = _time(stamp[1])
         if became is None or first is None:
             raise LabError(f"{rm_id} never became active, or carried out no update after it")
