@@ -115,13 +115,16 @@ async def under_load(pair: Pair, change: Sequence[Callable[[], None]], *, name: 
         f"{carried_out} carried out, "
         f"{load.refused} refused while {new_active} did not know the node"
     )
+    arrived = pair.seconds_to_first_call(new_active)
     print(
-        f"first update {seconds:.3f} s after {new_active} became active; longest gap {load.longest_gap_seconds:.2f} s"
+        f"after {new_active} became active: first call reached it {arrived:.3f} s later, first update applied "
+        f"{seconds:.3f} s later; longest gap between two updates {load.longest_gap_seconds:.2f} s"
     )
     # Whatever the servers carried out beyond what was acknowledged or may have arrived was done twice or too late.
     lost = max(0, load.acknowledged - carried_out)
     doubled = max(0, carried_out - load.acknowledged - load.unknown)
     assert (lost, doubled) == (0, 0)
+    assert arrived < SOON_SECONDS
     assert seconds < SOON_SECONDS
 
 
