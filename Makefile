@@ -20,7 +20,7 @@ PYTEST := $(BIN)/python -m pytest -m "not soak"
 CODE := batch_resources yarn_copilot lab tests benchmarks
 LINTED := $(CODE) .ci/stages.py
 
-.PHONY: help venv check format unit contract lab-test prepare test coverage soak bench demo proto lock docs clean
+.PHONY: help venv check format unit contract fuzz lab-test prepare test coverage soak bench demo proto lock docs clean
 
 help: ## Show this help
 	@echo "yarn-copilot: what you can do here"
@@ -37,6 +37,8 @@ venv: $(READY) ## Build the virtual environment (.venv) from the lock
 
 $(READY): | $(if $(findstring .cache,$(UV)),$(UV))
 	@echo "== virtual environment: $(VENV) from requirements.lock"
+	@command -v krb5-config >/dev/null && command -v gcc >/dev/null || { \
+	  echo "gcc and Kerberos' headers are needed to build gssapi: apt-get install gcc libkrb5-dev"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
 	$(UV) pip sync --quiet --compile-bytecode --python $(BIN)/python requirements.lock
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
@@ -63,6 +65,11 @@ contract: $(READY) ## Adapters against in-process servers on loopback
 prepare: $(READY) ## Build and download the real servers of the lab (cached)
 	$(BIN)/python -m lab prepare
 
+fuzz: $(READY) ## Long fuzzing of bytes and files that others send us (about FUZZ_EXAMPLES=20000 examples a test)
+	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(PYTEST) tests/unit -k fuzzing -q --timeout 7200 $(ARGS)
+	for target in framing sasl challenge token; do \
+	  $(BIN)/python -m tests.fuzz $$target $${FUZZ_SECONDS:-300}; done
+
 lab-test: prepare ## The whole on real servers: etcd, kube-apiserver, kube-scheduler, YARN
 	$(PYTEST) tests/lab -q --junitxml=$(REPORTS)/lab.xml $(ARGS)
 
@@ -83,7 +90,8 @@ demo: $(READY) ## Real servers, a day of load, a live table and a summary
 
 proto: $(READY) ## Generate the protobuf modules from our .proto files
 	$(BIN)/python -m grpc_tools.protoc --proto_path=. --python_out=. --pyi_out=. \
-	  yarn_copilot/hadoop/proto/rpc.proto yarn_copilot/hadoop/proto/yarn.proto lab/fleet/proto/tracker.proto
+	  yarn_copilot/hadoop/proto/rpc.proto yarn_copilot/hadoop/proto/yarn.proto \
+	  yarn_copilot/hadoop/proto/operations.proto lab/fleet/proto/tracker.proto
 
 docs: $(READY) ## Write docs/configuration.md and docs/metrics.md from the code
 	$(BIN)/python -m yarn_copilot.cli.docs docs

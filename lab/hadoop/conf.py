@@ -57,17 +57,17 @@ class NodePorts:
 def write_manager_conf(folder: Path, ports: ManagerPorts, options: YarnOptions, state_folder: Path) -> None:
     """Write the folder that the RM, its clients and the controller read."""
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / "core-site.xml", core_site(state_folder))
-    _write(folder / "yarn-site.xml", {**yarn_site(ports, options, state_folder), **options.properties})
-    _write(folder / "capacity-scheduler.xml", capacity_scheduler())
+    write_site(folder / "core-site.xml", core_site(state_folder))
+    write_site(folder / "yarn-site.xml", {**yarn_site(ports, options, state_folder), **options.properties})
+    write_site(folder / "capacity-scheduler.xml", capacity_scheduler())
     folder.joinpath("log4j.properties").write_text(LOG4J)
 
 
 def write_node_conf(folder: Path, manager: Mapping[str, str], own: Mapping[str, str], state_folder: Path) -> None:
     """Write the folder of one NodeManager: the RM's properties plus its own."""
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / "core-site.xml", core_site(state_folder))
-    _write(folder / "yarn-site.xml", {**manager, **own})
+    write_site(folder / "core-site.xml", core_site(state_folder))
+    write_site(folder / "yarn-site.xml", {**manager, **own})
     folder.joinpath("log4j.properties").write_text(LOG4J)
 
 
@@ -175,7 +175,8 @@ def hosts_text(names: Mapping[str, str]) -> str:
     return "".join(f"{address} {name}\n" for name, address in known.items())
 
 
-def _write(path: Path, properties: Mapping[str, str]) -> None:
+def write_site(path: Path, properties: Mapping[str, str]) -> None:
+    """Write one site file."""
     root = ElementTree.Element("configuration")
     for name, value in sorted(properties.items()):
         element = ElementTree.SubElement(root, "property")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from yarn_copilot.cli.identities import identity_of
 from yarn_copilot.cli.reloading import ControllerEvents
 from yarn_copilot.config.settings import HadoopSettings, Transport
 from yarn_copilot.controller.clusters import ClusterPort
@@ -85,13 +86,18 @@ def _tls(hadoop: HadoopSettings) -> ssl.SSLContext:
 
 
 def rpc_client(cluster: ClusterConfiguration, hadoop: HadoopSettings, clock: MonotonicClock) -> ResourceManagerClient:
-    """Make the client over Hadoop RPC."""
+    """Make the client over Hadoop RPC.
+
+    Raises:
+        ConfigError: what the cluster asks for and the settings do not fit.
+    """
     return ResourceManagerClient(
         cluster,
         user=hadoop.user,
         call_timeout_seconds=hadoop.call_timeout_seconds,
         connect_timeout_seconds=hadoop.connect_timeout_seconds,
         max_response_bytes=hadoop.max_response_bytes,
+        identity=identity_of(cluster, hadoop),
         clock=clock,
     )
 

@@ -17,6 +17,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from yarn_copilot.cli.environment import with_hadoop_variables
 from yarn_copilot.cli.errors import EXIT_FAILED, EXIT_USAGE, CommandError
 from yarn_copilot.errors import ConfigError, YarnCopilotError
 
@@ -189,7 +190,9 @@ def doctor(
     with _sentences():
         from yarn_copilot.cli.doctor import command
 
-        raise typer.Exit(command.doctor(config, os.environ, output=output, with_kubernetes=kubernetes))
+        raise typer.Exit(
+            command.doctor(config, with_hadoop_variables(os.environ), output=output, with_kubernetes=kubernetes)
+        )
 
 
 @app.command()
@@ -216,7 +219,7 @@ def check(
     with _sentences():
         from yarn_copilot.cli import configuring
 
-        configuring.check(file, os.environ, output=output)
+        configuring.check(file, with_hadoop_variables(os.environ), output=output)
 
 
 @config_app.command("show-defaults")
@@ -240,7 +243,7 @@ def main() -> None:
 
 def _environment(port: int | None) -> dict[str, str]:
     """Let the command line win over the environment, which wins over the file."""
-    environ = dict(os.environ)
+    environ = with_hadoop_variables(os.environ)
     if port is not None:
         environ["YARN_COPILOT_SERVER__PORT"] = str(port)
     return environ

@@ -97,6 +97,32 @@ class HadoopSettings(Section):
         max_length=64,
         description="User to call as with simple authentication; must be in yarn.admin.acl.",
     )
+    proxy_user: str | None = Field(
+        None,
+        min_length=1,
+        max_length=256,
+        description="User in whose name RPC calls are made; hadoop.proxyuser rules of the ResourceManager must allow it. Unset: nobody else. $HADOOP_PROXY_USER stands for it.",
+    )
+    kerberos_principal: str | None = Field(
+        None,
+        min_length=1,
+        max_length=256,
+        description="Who to be where Hadoop's files say hadoop.security.authentication = kerberos: name[/host][@REALM], _HOST is this host's name. Unset: whoever the keytab or the tickets belong to.",
+    )
+    kerberos_keytab: FilePath | None = Field(
+        None,
+        description="Keytab of kerberos_principal. Tickets are got with it, kept in memory and renewed before they end. Unset: tickets that somebody else keeps (kerberos_ticket_cache).",
+    )
+    kerberos_ticket_cache: str | None = Field(
+        None,
+        min_length=1,
+        max_length=512,
+        description="Ticket cache to use without a keytab, for example FILE:/tmp/krb5cc_0; unset: $KRB5CCNAME, else the library's default.",
+    )
+    token_file: FilePath | None = Field(
+        None,
+        description="Hadoop token file (format java) with an RM_DELEGATION_TOKEN for RPC reads, read for each connection so that it can be renewed; updates need Kerberos. Unset: none. $HADOOP_TOKEN_FILE_LOCATION stands for it.",
+    )
     call_timeout_seconds: Seconds = Field(
         4.0,
         gt=0,

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Carry many calls at once over one TCP connection to one protocol of one server.
 
+`open_connection` connects, authenticates where the cluster wants that, and gives a `Connection`.
+
 One reader task owns the receiving side and the map from call id to waiter. When it ends, for whatever reason, every
 waiter fails. Nothing waits without a deadline. Calls belong to one event loop.
 """
@@ -17,6 +19,9 @@ from typing import Final
 
 from yarn_copilot.hadoop import errors, framing
 from yarn_copilot.hadoop.addresses import Address
+from yarn_copilot.hadoop.authentication import Identity, authenticate
+from yarn_copilot.hadoop.codec import Codec, PlainCodec, ProtectedCodec
+from yarn_copilot.hadoop.sasl.negotiation import SIMPLE, Outcome
 
 READ_BYTES: Final = 262_144
 """Bytes asked from the socket at once; a node list of 5,000 nodes has about 900 KB."""
@@ -27,14 +32,16 @@ class ConnectionOptions:
     """Say how to open connections.
 
     Attributes:
-        user: effective user of every call; always sent.
-        connect_timeout_seconds: deadline of name resolution and TCP connect together.
+        user: effective user of every call with simple authentication; always sent.
+        connect_timeout_seconds: deadline of name resolution, TCP connect and handshake together.
         max_response_bytes: largest frame accepted.
+        identity: who calls where more than a user name is needed; None: `user`, with simple authentication.
     """
 
     user: str
     connect_timeout_seconds: float
     max_response_bytes: int
+    identity: Identity | None = None
 
 
 class Connection:
@@ -45,21 +52,37 @@ class Connection:
         address: Address,
         protocol: str,
         options: ConnectionOptions,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
+        streams: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        outcome: Outcome | None = None,
     ) -> None:
-        """Take over a connected socket and start the reader task."""
+        """Take over a connected socket and start the reader task.
+
+        Args:
+            address: the server's.
+            protocol: Java interface name.
+            options: limits and identity.
+            streams: the socket.
+            outcome: what the handshake has agreed on; None: there was none.
+        """
         client_id = uuid.uuid4().bytes
+        identity = options.identity or Identity(user=options.user)
+        established = outcome.established if outcome else None
+        effective_user, real_user = identity.context_users(outcome.method if outcome else SIMPLE)
         self.address = address
+        self.method = outcome.method if outcome else SIMPLE
+        self.lifetime_seconds = established.lifetime_seconds if established else None
+        """How long the handshake's agreement held when it was made; None: without an end."""
         self.unknown_responses = 0
-        self._reader = reader
-        self._writer = writer
+        self._reader, self._writer = streams
         self._encoder = framing.RequestEncoder(client_id=client_id, protocol=protocol)
-        self._decoder = framing.ResponseDecoder(max_frame_bytes=options.max_response_bytes)
+        self._codec: Codec = PlainCodec(max_frame_bytes=options.max_response_bytes)
+        if established is not None and established.layer is not None:
+            self._codec = ProtectedCodec(established.layer, max_frame_bytes=options.max_response_bytes)
         # The server may refuse the header and close at once; sent alone, its answer would be lost in a broken pipe.
         # So header and context wait for the first call.
-        self._preamble = framing.connection_header() + framing.connection_context_frame(
-            client_id=client_id, protocol=protocol, effective_user=options.user
+        self._header = b"" if outcome else framing.connection_header()
+        self._context = framing.connection_context_frame(
+            client_id=client_id, protocol=protocol, effective_user=effective_user, real_user=real_user
         )
         self._waiters: dict[int, asyncio.Future[framing.Response]] = {}
         self._next_call_id = 0
@@ -106,7 +129,7 @@ class Connection:
         frames_before = self._received_frames
         try:
             async with asyncio.timeout(timeout_seconds):
-                self._writer.write(self._take_preamble() + self._encoder.call_frame(call_id, method, request))
+                self._writer.write(self._encode(self._encoder.call_frame(call_id, method, request), method))
                 await self._drain()
                 response = await waiter
         except TimeoutError as error:
@@ -139,9 +162,17 @@ class Connection:
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
 
-    def _take_preamble(self) -> bytes:
-        preamble, self._preamble = self._preamble, b""
-        return preamble
+    def _encode(self, call_frame: bytes, method: str) -> bytes:
+        """Give the bytes of a call, before the first one with header and context."""
+        header, self._header = self._header, b""
+        context, self._context = self._context, b""
+        try:
+            return header + self._codec.encode(context + call_frame)
+        except errors.AuthenticationError as error:
+            # What the layer would sign next has no partner any more: the session is over, nothing was sent.
+            text = f"{method}: nothing was sent, the session with {self.address} is over: {error}"
+            self._finish(lambda: errors.ConnectionLostError(text))
+            raise errors.ConnectError(text) from error
 
     async def _drain(self) -> None:
         """Wait for room in the send buffer; a broken socket is reported by the reader, which fails the waiter."""
@@ -153,16 +184,16 @@ class Connection:
         end: Callable[[], errors.HadoopRPCError] = self._lost("closed by the server")
         try:
             while data := await self._reader.read(READ_BYTES):
-                for response in self._decoder.receive(data):
+                for response in self._codec.receive(data):
                     self._received_frames += 1
                     if response.status is framing.Status.FATAL:
                         end = self._refused(response)
                         return
                     self._deliver(response)
-            self._decoder.end()
+            self._codec.end()
         except errors.TruncatedFrameError as error:
             end = self._lost(str(error))
-        except errors.ProtocolViolationError as error:
+        except (errors.ProtocolViolationError, errors.AuthenticationError) as error:
             end = self._violated(error)
         except OSError as error:
             end = self._lost(error.strerror or type(error).__name__)
@@ -191,7 +222,9 @@ class Connection:
     def _lost(self, why: str) -> Callable[[], errors.HadoopRPCError]:
         return lambda: errors.ConnectionLostError(f"connection to {self.address} ended: {why}")
 
-    def _violated(self, error: errors.ProtocolViolationError) -> Callable[[], errors.HadoopRPCError]:
+    def _violated(
+        self, error: errors.ProtocolViolationError | errors.AuthenticationError
+    ) -> Callable[[], errors.HadoopRPCError]:
         kind, text = type(error), f"{self.address}: {error}"
         return lambda: kind(text)
 
@@ -207,20 +240,41 @@ class Connection:
 
 
 async def open_connection(address: Address, *, protocol: str, options: ConnectionOptions) -> Connection:
-    """Resolve the host, connect, and start reading; the first call carries the handshake.
+    """Resolve the host anew, connect, authenticate if the identity needs it, and start reading.
+
+    Without authentication the first call carries the handshake.
 
     Raises:
+        AuthenticationError: the two sides do not agree on who they are.
         ConnectError: no connection within the deadline of `options`.
+        ProtocolViolationError: the peer does not speak this protocol.
+        RemoteCallError: the server refused the connection.
     """
+    writer: asyncio.StreamWriter | None = None
     try:
         async with asyncio.timeout(options.connect_timeout_seconds):
             reader, writer = await asyncio.open_connection(address.host, address.port, limit=READ_BYTES)
+            # asyncio sets TCP_NODELAY itself on TCP sockets; stated here because latency depends on it.
+            writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            outcome = None
+            if options.identity is not None and options.identity.needs_handshake:
+                outcome = await authenticate(options.identity, address, reader, writer)
+        return Connection(address, protocol, options, (reader, writer), outcome)
     except TimeoutError as error:
+        _abort(writer)
+        step = "cannot connect to" if writer is None else "no end of the handshake with"
         raise errors.ConnectError(
-            f"cannot connect to {address}: no answer within {options.connect_timeout_seconds:.3g} s"
+            f"{step} {address}: no answer within {options.connect_timeout_seconds:.3g} s"
         ) from error
     except (OSError, UnicodeError) as error:
+        _abort(writer)
         raise errors.ConnectError(f"cannot connect to {address}: {error}") from error
-    # asyncio sets TCP_NODELAY itself on TCP sockets; stated here because latency depends on it.
-    writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return Connection(address, protocol, options, reader, writer)
+    except BaseException:
+        _abort(writer)
+        raise
+
+
+def _abort(writer: asyncio.StreamWriter | None) -> None:
+    """Close a socket that carries nothing yet, at once."""
+    if writer is not None:
+        writer.transport.abort()

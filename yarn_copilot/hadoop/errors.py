@@ -10,9 +10,14 @@
     |   +-- FrameTooLargeError
     |   +-- TruncatedFrameError
     |   +-- WrongPortError           HTTP or TLS answered
+    +-- AuthenticationError          no agreement on who talks to whom; no call was made
+    |   +-- CredentialsError         our ticket, keytab or token is missing, wrong or over
+    |   |   +-- KDCUnreachableError                                                      retryable
+    |   +-- ServerIdentityError      the server's principal is not the configured one
+    |   +-- AuthenticationRefusedError   the server does not accept us (also an AccessDeniedError)
     +-- RemoteCallError              the server refused or failed the call
         +-- UnrecognizedNodeError    a node of the batch is not in the RM's active map
-        +-- AccessDeniedError
+        +-- AccessDeniedError        the user is known and may not make this call
         +-- StandbyError                                                                 retryable
         +-- ServerBusyError          the server asks to come again                       retryable
         +-- UnsupportedCallError     unknown method, protocol or version
@@ -86,6 +91,24 @@ class WrongPortError(ProtocolViolationError):
     may_have_been_applied = False
 
 
+class AuthenticationError(HadoopRPCError):
+    """Say that the two sides did not agree on who they are; no call was made."""
+
+
+class CredentialsError(AuthenticationError):
+    """Say that the own credentials are missing, wrong, or over."""
+
+
+class KDCUnreachableError(CredentialsError):
+    """Say that no Kerberos server answered."""
+
+    retryable = True
+
+
+class ServerIdentityError(AuthenticationError):
+    """Say that the server is, or claims to be, another one than the configuration names."""
+
+
 class RemoteCallError(HadoopRPCError):
     """Say that the server answered with a Java exception.
 
@@ -123,6 +146,10 @@ class AccessDeniedError(RemoteCallError):
     may_have_been_applied = False
 
 
+class AuthenticationRefusedError(AccessDeniedError, AuthenticationError):
+    """Say that the server does not accept how this side proves who it is."""
+
+
 class StandbyError(RemoteCallError):
     """Say that this ResourceManager is not the active one."""
 
@@ -150,8 +177,8 @@ REMOTE_EXCEPTIONS: Final[dict[str, type[RemoteCallError]]] = {
     "org.apache.hadoop.ipc.CallQueueOverflowException": ServerBusyError,
     "org.apache.hadoop.security.AccessControlException": AccessDeniedError,
     "org.apache.hadoop.security.authorize.AuthorizationException": AccessDeniedError,
-    "javax.security.sasl.SaslException": AccessDeniedError,
-    "org.apache.hadoop.security.token.SecretManager$InvalidToken": AccessDeniedError,
+    "javax.security.sasl.SaslException": AuthenticationRefusedError,
+    "org.apache.hadoop.security.token.SecretManager$InvalidToken": AuthenticationRefusedError,
     "org.apache.hadoop.ipc.RpcNoSuchMethodException": UnsupportedCallError,
     "org.apache.hadoop.ipc.RpcNoSuchProtocolException": UnsupportedCallError,
     "org.apache.hadoop.ipc.RPC$VersionMismatch": UnsupportedCallError,
@@ -159,9 +186,21 @@ REMOTE_EXCEPTIONS: Final[dict[str, type[RemoteCallError]]] = {
 }
 """Java class name to error type. What is missing here becomes a plain `RemoteCallError`."""
 
+ROUTER_REASON: Final = (
+    "(this is a Federation Router, which cannot tell whose node it is: name each sub-cluster's own ResourceManagers)"
+)
+
+GSS_REASON: Final = (
+    "(the server does not say why: clocks that differ, a ticket for another key of the server, or a server without its "
+    "keytab; the ResourceManager's log has the reason)"
+)
+
 _UNRECOGNIZED_NODE: Final = re.compile(r"unrecognized node: *(\S+)")
 _NESTED_CLASS: Final = re.compile(r"^(?P<class_name>(?:[a-z_][\w]*\.)+[A-Z][\w$]*): ")
 _WRAPPER: Final = "org.apache.hadoop.yarn.exceptions.YarnException"
+_ACCESS_CONTROL: Final = "org.apache.hadoop.security.AccessControlException"
+_WANTS_AUTHENTICATION: Final = re.compile(r"authentication is not enabled|Authentication is required", re.IGNORECASE)
+_ROUTER: Final = re.compile(r"\bSubClusterId\b")
 
 
 def from_remote_exception(class_name: str, text: str, *, method: str = "") -> RemoteCallError:
@@ -182,6 +221,12 @@ def from_remote_exception(class_name: str, text: str, *, method: str = "") -> Re
         if nested := _NESTED_CLASS.match(first_line):
             kind = REMOTE_EXCEPTIONS.get(nested["class_name"], RemoteCallError)
             return kind(class_name, first_line, method=method)
+        if _ROUTER.search(first_line):
+            return UnsupportedCallError(class_name, f"{first_line} {ROUTER_REASON}", method=method)
+    if first_line == "GSS initiate failed":
+        first_line = f"{first_line} {GSS_REASON}"
+    if class_name == _ACCESS_CONTROL and _WANTS_AUTHENTICATION.search(first_line):
+        return AuthenticationRefusedError(class_name, first_line, method=method)
     return REMOTE_EXCEPTIONS.get(class_name, RemoteCallError)(class_name, first_line, method=method)
 
 

@@ -32,10 +32,13 @@ CONNECTION_MAGIC: Final = b"hrpc"
 RPC_VERSION: Final = 9
 SERVICE_CLASS_DEFAULT: Final = 0
 AUTHENTICATION_NONE: Final = 0
+AUTHENTICATION_SASL: Final = 0xDF
+"""-33 as an unsigned byte."""
 
 CLIENT_ID_BYTES: Final = 16
 CALL_ID_CONNECTION_CONTEXT: Final = -3
 CALL_ID_PING: Final = -4
+CALL_ID_SASL: Final = -33
 CALL_ID_INVALID: Final = -2
 CALL_ID_AUTHENTICATION_FAILED: Final = -1
 CALL_ID_MASK: Final = 0x7FFF_FFFF
@@ -76,26 +79,39 @@ class Response(Struct, frozen=True):
     error_message: str = ""
 
 
-def connection_header() -> bytes:
-    """Give the 7 bytes that open a connection without SASL."""
-    return CONNECTION_MAGIC + bytes((RPC_VERSION, SERVICE_CLASS_DEFAULT, AUTHENTICATION_NONE))
+def connection_header(*, authentication: int = AUTHENTICATION_NONE) -> bytes:
+    """Give the 7 bytes that open a connection; with `AUTHENTICATION_SASL` a handshake follows."""
+    return CONNECTION_MAGIC + bytes((RPC_VERSION, SERVICE_CLASS_DEFAULT, authentication))
 
 
-def connection_context_frame(*, client_id: bytes, protocol: str, effective_user: str) -> bytes:
+def connection_context_frame(
+    *, client_id: bytes, protocol: str, effective_user: str | None, real_user: str | None = None
+) -> bytes:
     """Give the frame that names protocol and user.
 
-    Without an effective user a server with simple authentication runs the calls as its own, administrative user; so
-    an empty one is refused here.
+    Args:
+        client_id: 16 bytes, a UUID.
+        protocol: Java interface name.
+        effective_user: whom the calls run as. None only after a SASL handshake, which has named the user already.
+            Without one a server with simple authentication runs the calls as its own, administrative user.
+        real_user: who calls on behalf of the effective user, with simple authentication.
 
     Raises:
-        ValueError: `effective_user` is empty.
+        ValueError: `effective_user` is the empty text.
     """
-    if not effective_user:
-        raise ValueError("effective user must not be empty")
-    context = rpc_pb2.IpcConnectionContext(
-        user_info=rpc_pb2.UserInformation(effective_user=effective_user), protocol=protocol
-    )
+    context = rpc_pb2.IpcConnectionContext(protocol=protocol)
+    if effective_user is not None:
+        if not effective_user:
+            raise ValueError("effective user must not be empty")
+        context.user_info.effective_user = effective_user
+        if real_user:
+            context.user_info.real_user = real_user
     return _frame(_request_header(CALL_ID_CONNECTION_CONTEXT, client_id) + _delimited(context.SerializeToString()))
+
+
+def sasl_frame(message: bytes) -> bytes:
+    """Give the frame of one serialized RpcSasl message; such frames carry no client id."""
+    return _frame(_request_header(CALL_ID_SASL, b"") + _delimited(message))
 
 
 def ping_frame(*, client_id: bytes) -> bytes:

@@ -135,3 +135,84 @@ class ClusterMetrics(Struct, frozen=True):
     rebooted: int
     decommissioning: int
     shutdown: int
+
+
+class HAServiceState(IntEnum):
+    """Give HAServiceStateProto its names; UNKNOWN is a state that a later Hadoop adds."""
+
+    UNKNOWN = -1
+    INITIALIZING = 0
+    ACTIVE = 1
+    STANDBY = 2
+    OBSERVER = 3
+
+
+class ServiceStatus(Struct, frozen=True):
+    """Hold what one ResourceManager of a pair says about itself."""
+
+    state: HAServiceState
+    is_ready_to_become_active: bool
+    not_ready_reason: str = ""
+
+
+class ApplicationState(IntEnum):
+    """Give YarnApplicationStateProto its names; UNKNOWN is a state that a later Hadoop adds."""
+
+    UNKNOWN = -1
+    NEW = 1
+    NEW_SAVING = 2
+    SUBMITTED = 3
+    ACCEPTED = 4
+    RUNNING = 5
+    FINISHED = 6
+    FAILED = 7
+    KILLED = 8
+
+    @property
+    def is_final(self) -> bool:
+        """Tell whether the application has ended."""
+        return self in (ApplicationState.FINISHED, ApplicationState.FAILED, ApplicationState.KILLED)
+
+
+class ApplicationReport(Struct, frozen=True):
+    """Hold one application of `getApplications`; times in Unix milliseconds, `finish_millis` 0 until it ends.
+
+    `containers` and `used` are 0 where the caller may not see the application.
+    """
+
+    id: str
+    name: str
+    user: str
+    queue: str
+    type: str
+    state: ApplicationState
+    progress: float
+    start_millis: int
+    finish_millis: int
+    containers: int
+    used: Resource
+    reserved: Resource
+
+
+class DecommissionType(IntEnum):
+    """Give DecommissionTypeProto its names."""
+
+    NORMAL = 1
+    GRACEFUL = 2
+    FORCEFUL = 3
+
+
+class AttributeOperation(IntEnum):
+    """Give AttributeMappingOperationTypeProto its names."""
+
+    REPLACE = 1
+    ADD = 2
+    REMOVE = 3
+
+
+class NodeAttribute(Struct, frozen=True):
+    """Hold one attribute of a host; rm.yarn.io is the prefix of those that administrators set."""
+
+    name: str
+    value: str
+    prefix: str = "rm.yarn.io"

@@ -8,10 +8,12 @@ from lab.embedded.yarn.containers import Ask, EmbeddedContainer, ExitStatus
 from lab.embedded.yarn.node_manager import EmbeddedNodeManager
 from lab.embedded.yarn.queues import QueueDefinition
 from lab.embedded.yarn.resource_manager import Rules
+from lab.embedded.yarn.sasl_server import Authentication
 from lab.embedded.yarn.server import EmbeddedYarn, EmbeddedYarnOptions, RecordedUpdate
 
 __all__ = [
     "Ask",
+    "Authentication",
     "EmbeddedContainer",
     "EmbeddedNodeManager",
     "EmbeddedYarn",

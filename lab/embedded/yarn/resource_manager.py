@@ -193,6 +193,10 @@ class ResourceManagerState:
             node.has_news = True
             self._update_scheduler(node, 0, now)
 
+    def deactivate(self, node_id: NodeId, state: NodeState) -> None:
+        """Take a node out of the active map; its containers end."""
+        self._deactivate(self.nodes[node_id], state)
+
     def launch(self, container: EmbeddedContainer) -> None:
         """Start a container on its node, whether or not it fits."""
         self.nodes[container.node_id].scheduler.add(container)

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import struct
 from collections import Counter
 from collections.abc import Callable, Mapping
 
 from lab.embedded.yarn import wire
 from lab.embedded.yarn.faults import Fault, FaultScript
+from lab.embedded.yarn.sasl_server import Authentication, Session
+from lab.embedded.yarn.stream import Stream
+from yarn_copilot.hadoop.proto import rpc_pb2
 
 Method = Callable[[bytes, str], bytes]
 """Takes the request message and the effective user, gives the response message or raises `Refusal`."""
-
-MAX_FRAME_BYTES = 134_217_728
 
 
 class Refusal(Exception):
@@ -31,11 +31,26 @@ class RPCServer:
     """Listen, read frames, call methods, answer; faults and counters are shared with the other ports."""
 
     def __init__(
-        self, protocol: str, methods: Mapping[str, Method], *, calls: Counter[str], faults: FaultScript
+        self,
+        services: Mapping[str, Mapping[str, Method]],
+        *,
+        calls: Counter[str],
+        faults: FaultScript,
+        host: str = "127.0.0.1",
+        authentication: Authentication | None = None,
     ) -> None:
-        """Remember what to serve; `start` listens."""
-        self._protocol = protocol
-        self._methods = methods
+        """Remember what to serve; `start` listens.
+
+        Args:
+            services: protocol name to the methods of the protocol.
+            calls: counts calls by method.
+            faults: what is to go wrong.
+            host: address to listen on.
+            authentication: what connections must prove; None: nothing.
+        """
+        self._services = services
+        self._host = host
+        self.authentication = authentication
         self._calls = calls
         self._faults = faults
         self._server: asyncio.Server | None = None
@@ -53,7 +68,7 @@ class RPCServer:
 
     async def start(self) -> None:
         """Listen on loopback: on a free port the first time, on the same one after a stop."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        self._server = await asyncio.start_server(self._serve, self._host, self.port)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
@@ -96,7 +111,15 @@ class RPCServer:
         if header[:4] in (b"GET ", b"POST", b"HEAD"):
             writer.write(wire.HTTP_ANSWER)
             return
-        if header != wire.EXPECTED_HEADER:
+        session = None
+        if header == wire.SASL_HEADER:
+            session = await self._handshake(reader, writer)
+            if session is None:
+                return
+        elif header == wire.EXPECTED_HEADER and self.authentication is not None:
+            writer.write(self.authentication.refuse_simple())
+            return
+        elif header != wire.EXPECTED_HEADER:
             stranger = wire.Request(-1, b"", -1)
             writer.write(
                 wire.failure(
@@ -107,26 +130,43 @@ class RPCServer:
                 )
             )
             return
-        user = ""
+        stream = Stream(reader, writer, session)
+        user = session.user if session else ""
         while True:
-            request = await self._next_request(reader)
+            request = await self._next_request(stream)
             if request.context is not None:
-                user = request.context.user_info.effective_user
-            elif request.call_id >= 0 and not await self._answer(request, user, writer):
+                user = self._user_of(request.context, session)
+            elif request.call_id >= 0 and not await self._answer(request, user, stream):
                 return
 
-    async def _next_request(self, reader: asyncio.StreamReader) -> wire.Request:
-        async with asyncio.timeout(self.idle_close_seconds):
-            (length,) = struct.unpack(">i", await reader.readexactly(4))
-            if not 0 <= length <= MAX_FRAME_BYTES:
-                raise OSError("frame of a wrong length")
-            frame = await reader.readexactly(length)
+    async def _handshake(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Session | None:
+        """Run SASL; None where the client was refused."""
+        authentication = self.authentication or Authentication()
+        stream = Stream(reader, writer, None)
+        exchange = authentication.begin()
+        while exchange.session is None:
+            message = wire.read_sasl(await stream.read_frame(self.idle_close_seconds))
+            answer = exchange.receive(message)
+            writer.write(answer)
+            await writer.drain()
+            if exchange.is_refused:
+                return None
+        return exchange.session
+
+    @staticmethod
+    def _user_of(context: rpc_pb2.IpcConnectionContext, session: Session | None) -> str:
+        named = context.user_info.effective_user
+        if session is not None and session.user and named and named != session.user:
+            raise OSError("a token speaks for its owner alone")
+        return named or (session.user if session else "")
+
+    async def _next_request(self, stream: Stream) -> wire.Request:
         try:
-            return wire.read_request(frame)
+            return wire.read_request(await stream.read_frame(self.idle_close_seconds))
         except wire.BadRequestError as error:
             raise OSError(str(error)) from error
 
-    async def _answer(self, request: wire.Request, user: str, writer: asyncio.StreamWriter) -> bool:
+    async def _answer(self, request: wire.Request, user: str, writer: Stream) -> bool:
         """Answer a call; tells whether the connection goes on."""
         self._calls[request.method] += 1
         fault = self._faults.take(request.method)
@@ -142,7 +182,7 @@ class RPCServer:
         await self._answer_badly(request, user, writer, fault)
         return not fault.closes
 
-    async def _answer_badly(self, request: wire.Request, user: str, writer: asyncio.StreamWriter, fault: Fault) -> None:
+    async def _answer_badly(self, request: wire.Request, user: str, writer: Stream, fault: Fault) -> None:
         frame = self._execute(request, user) if fault.is_executed else wire.success(request, b"")
         if fault.delay_seconds:
             await asyncio.sleep(fault.delay_seconds)
@@ -157,16 +197,17 @@ class RPCServer:
             await writer.drain()
 
     def _execute(self, request: wire.Request, user: str) -> bytes:
-        if request.protocol != self._protocol:
+        methods = self._services.get(request.protocol)
+        if methods is None:
             return wire.failure(
                 request, "org.apache.hadoop.ipc.RpcNoSuchProtocolException", f"Unknown protocol: {request.protocol}"
             )
-        method = self._methods.get(request.method)
+        method = methods.get(request.method)
         if method is None:
             return wire.failure(
                 request,
                 "org.apache.hadoop.ipc.RpcNoSuchMethodException",
-                f"Unknown method {request.method} called on {self._protocol} protocol.",
+                f"Unknown method {request.method} called on {request.protocol} protocol.",
             )
         try:
             return wire.success(request, method(request.body, user))

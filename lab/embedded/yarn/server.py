@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,9 +16,11 @@ from typing import Protocol
 from lab.embedded.yarn.containers import Ask, EmbeddedContainer, ExitStatus
 from lab.embedded.yarn.faults import FaultScript
 from lab.embedded.yarn.node_manager import EmbeddedNodeManager
+from lab.embedded.yarn.operations import HA_PROTOCOL, HAService, OperationsService, Register
 from lab.embedded.yarn.queues import DEFAULT_QUEUES, QueueDefinition, QueueTree
 from lab.embedded.yarn.resource_manager import ResourceManagerState, RMNode, Rules
-from lab.embedded.yarn.rpc_server import RPCServer
+from lab.embedded.yarn.rpc_server import Method, RPCServer
+from lab.embedded.yarn.sasl_server import Authentication
 from lab.embedded.yarn.services import (
     ADMIN_PROTOCOL,
     CLIENT_PROTOCOL,
@@ -62,6 +64,10 @@ class EmbeddedYarnOptions:
         queues: the queue tree.
         admins: users that may change nodes; None: everybody.
         clock: injected by tests.
+        host: loopback address to listen on.
+        rm_id: id in a pair; None: no high availability, so that HAServiceProtocol is unknown.
+        is_active: state in a pair at the start.
+        authentication: what clients must prove on the client and administration ports; None: nothing.
     """
 
     heartbeat_seconds: float | None = 0.2
@@ -70,6 +76,10 @@ class EmbeddedYarnOptions:
     queues: QueueDefinition = DEFAULT_QUEUES
     admins: frozenset[str] | None = None
     clock: MonotonicClock | None = None
+    host: str = "127.0.0.1"
+    rm_id: str | None = None
+    is_active: bool = True
+    authentication: Authentication | None = None
 
 
 class EmbeddedYarn:
@@ -80,6 +90,9 @@ class EmbeddedYarn:
         updates: every node update that was accepted, in order.
         faults: what is to go wrong with answers.
         node_managers: the NodeManagers that `add_node` made, by node id.
+        register: exclude list, labels and attributes.
+        is_active: state in a pair; change it with `become_active` and `become_standby`, or set it to play a
+            ResourceManager that does not know yet that it was deposed.
     """
 
     def __init__(self, options: EmbeddedYarnOptions | None = None) -> None:
@@ -97,16 +110,24 @@ class EmbeddedYarn:
         self._is_up = False
         self._heartbeats: asyncio.Task[None] | None = None
         self._pending: set[asyncio.TimerHandle] = set()
-        self.client_port = self._server(
-            CLIENT_PROTOCOL, ClientService(lambda: self.state, self.queues, self.now).methods()
-        )
-        self.admin_port = self._server(
-            ADMIN_PROTOCOL, AdminService(lambda: self.state, self.take, lambda: self.admins).methods()
-        )
+        self.register = Register()
+        self.is_active = self.options.is_active
+        operations = OperationsService(lambda: self.state, self.register, self.now)
+        client = ClientService(lambda: self.state, self.queues, self.now)
+        admin = AdminService(lambda: self.state, self.take, lambda: self.admins)
         heartbeat_millis = int((self.options.heartbeat_seconds or 1.0) * 1000)
-        self.tracker_port = self._server(
-            TRACKER_PROTOCOL, TrackerService(lambda: self.state, self.now, heartbeat_millis).methods()
+        self.client_port = self._server({CLIENT_PROTOCOL: {**client.methods(), **operations.client_methods()}})
+        guarded = admin.guarded(
+            {**admin.methods(), **operations.admin_methods()},
+            rm_id=self.options.rm_id or "null",
+            is_active=lambda: self.is_active,
         )
+        ha = {HA_PROTOCOL: HAService(lambda: self.is_active).methods()} if self.options.rm_id else {}
+        self.admin_port = self._server({ADMIN_PROTOCOL: guarded, **ha})
+        self.tracker_port = self._server(
+            {TRACKER_PROTOCOL: TrackerService(lambda: self.state, self.now, heartbeat_millis).methods()}
+        )
+        self.client_port.authentication = self.admin_port.authentication = self.options.authentication
 
     async def __aenter__(self) -> EmbeddedYarn:
         await self.start_rm()
@@ -132,7 +153,7 @@ class EmbeddedYarn:
     @property
     def tracker_address(self) -> str:
         """Give host:port for NodeManagers of other processes."""
-        return f"127.0.0.1:{self.tracker_port.port}"
+        return f"{self.options.host}:{self.tracker_port.port}"
 
     def conf_dir(self, path: Path, *, cluster_id: str = "") -> Path:
         """Write a yarn-site.xml that leads here, and give the directory.
@@ -143,8 +164,8 @@ class EmbeddedYarn:
         """
         path.mkdir(parents=True, exist_ok=True)
         properties = {
-            "yarn.resourcemanager.address": f"127.0.0.1:{self.client_port.port}",
-            "yarn.resourcemanager.admin.address": f"127.0.0.1:{self.admin_port.port}",
+            "yarn.resourcemanager.address": f"{self.options.host}:{self.client_port.port}",
+            "yarn.resourcemanager.admin.address": f"{self.options.host}:{self.admin_port.port}",
             "yarn.resourcemanager.resource-tracker.address": self.tracker_address,
             "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": str(
                 int((self.options.heartbeat_seconds or 1.0) * 1000)
@@ -161,14 +182,33 @@ class EmbeddedYarn:
 
     async def start_rm(self) -> None:
         """Listen, on the same ports as before a stop; NodeManagers register with their next heartbeat."""
+        await self.admin_port.start()
+        for server in self._active_servers():
+            await server.start()  # also on standby, so that ports are known
         self._is_up = True
-        for server in self._servers():
+        if not self.is_active:
+            await self.become_standby()
+
+    async def become_standby(self) -> None:
+        """Stop what only an active one serves, forget everything, and refuse administration."""
+        self.is_active = False
+        await self._stop_active_services()
+
+    async def become_active(self) -> None:
+        """Serve again; NodeManagers register with their next heartbeat."""
+        self.is_active = True
+        for server in self._active_servers():
             await server.start()
+        self._is_up = True
 
     async def stop_rm(self) -> None:
         """Close ports and connections and forget everything; NodeManagers and containers go on."""
+        await self.admin_port.stop()
+        await self._stop_active_services()
+
+    async def _stop_active_services(self) -> None:
         self._is_up = False
-        for server in self._servers():
+        for server in self._active_servers():
             await server.stop()
         for handle in self._pending:
             handle.cancel()
@@ -311,11 +351,11 @@ class EmbeddedYarn:
 
     # Inside
 
-    def _servers(self) -> Iterable[RPCServer]:
-        return (self.client_port, self.admin_port, self.tracker_port)
+    def _active_servers(self) -> Iterable[RPCServer]:
+        return (self.client_port, self.tracker_port)
 
-    def _server(self, protocol: str, methods: object) -> RPCServer:
-        return RPCServer(protocol, methods, calls=self.calls, faults=self.faults)  # type: ignore[arg-type]
+    def _server(self, services: Mapping[str, Mapping[str, Method]]) -> RPCServer:
+        return RPCServer(services, calls=self.calls, faults=self.faults, host=self.options.host)
 
     def take(self, updates: list[NodeResourceUpdate], user: str) -> None:
         """Accept a batch; it takes effect later, as through the dispatcher of a real ResourceManager."""

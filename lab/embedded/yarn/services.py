@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from lab.embedded.yarn.faults import STANDBY_EXCEPTION
 from lab.embedded.yarn.queues import QueueTree
 from lab.embedded.yarn.resource_manager import (
     HeartbeatAnswer,
@@ -132,15 +133,33 @@ class AdminService:
         """Give method names to functions."""
         return {"updateNodeResource": self.update_node_resource}
 
-    def update_node_resource(self, body: bytes, user: str) -> bytes:
-        """Accept a batch whole or refuse it whole; it takes effect later."""
+    def guarded(
+        self, methods: Mapping[str, Method], *, rm_id: str, is_active: Callable[[], bool]
+    ) -> Mapping[str, Method]:
+        """Let only administrators call methods, and only on the active ResourceManager; checked in this order."""
+
+        def guard(name: str, method: Method) -> Method:
+            def checked(body: bytes, user: str) -> bytes:
+                self._check_admin(name, user)
+                if not is_active():
+                    raise Refusal(STANDBY_EXCEPTION, f"ResourceManager {rm_id} is not Active!")
+                return method(body, user)
+
+            return checked
+
+        return {name: guard(name, method) for name, method in methods.items()}
+
+    def _check_admin(self, method: str, user: str) -> None:
         admins = self._admins()
         if admins is not None and user not in admins:
             raise Refusal(
                 YARN_EXCEPTION,
                 "org.apache.hadoop.security.AccessControlException: "
-                f"User {user} doesn't have permission to call 'updateNodeResource'",
+                f"User {user} doesn't have permission to call '{method}'",
             )
+
+    def update_node_resource(self, body: bytes, user: str) -> bytes:
+        """Accept a batch whole or refuse it whole; it takes effect later."""
         request = yarn_pb2.UpdateNodeResourceRequest.FromString(body)
         updates = {}
         for entry in request.node_resource_map:

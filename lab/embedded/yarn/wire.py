@@ -15,6 +15,8 @@ from yarn_copilot.hadoop.proto import rpc_pb2
 
 HEADER_BYTES = 7
 EXPECTED_HEADER = b"hrpc\x09\x00\x00"
+SASL_HEADER = b"hrpc\x09\x00\xdf"
+SASL_CALL_ID = -33
 CONTEXT_CALL_ID = -3
 PING_CALL_ID = -4
 HTTP_ANSWER = (
@@ -73,6 +75,29 @@ def _decode(frame: bytes) -> tuple[Request, int]:
     body, position = _delimited(frame, position)
     call = replace(request, protocol=method.declaring_class_protocol_name, method=method.method_name, body=body)
     return call, position
+
+
+def read_sasl(frame: bytes) -> rpc_pb2.RpcSasl:
+    """Read a frame that must hold a SASL message.
+
+    Raises:
+        OSError: it holds another one, or does not decode.
+    """
+    try:
+        header_bytes, position = _delimited(frame, 0)
+        header = rpc_pb2.RpcRequestHeader.FromString(header_bytes)
+        body, _end = _delimited(frame, position)
+        message = rpc_pb2.RpcSasl.FromString(body)
+    except (DecodeError, IndexError, BadRequestError) as error:
+        raise OSError("SASL frame does not decode") from error
+    if header.call_id != SASL_CALL_ID or header.client_id:
+        raise OSError("no SASL frame, or one with a client id")
+    return message
+
+
+def sasl(message: rpc_pb2.RpcSasl) -> bytes:
+    """Write a SASL message as a server does: in a successful response with call id -33."""
+    return success(Request(SASL_CALL_ID, b"", -1), message.SerializeToString())
 
 
 def success(request: Request, body: bytes) -> bytes:

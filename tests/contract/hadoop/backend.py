@@ -93,17 +93,17 @@ class EmbeddedBackend(RmBackend):
     """Be the ResourceManager inside this process."""
 
     def __init__(self, yarn: EmbeddedYarn, directory: Path) -> None:
-        self._yarn = yarn
+        self.yarn = yarn
         self.cluster = configuration.read_clusters(yarn.conf_dir(directory))["default"]
         self.tracker_address = yarn.tracker_address
         self.busy_node = yarn.add_node("nm-1", memory_mib=NODE_MEMORY_MIB, vcores=NODE_VCORES).node_id
 
     async def restart(self) -> None:
-        await self._yarn.restart_rm()
+        await self.yarn.restart_rm()
 
     async def run(self, count: int, *, seconds: float | None = None, wait: bool = True) -> Workload:
-        application = self._yarn.new_application()
-        self._yarn.ask(
+        application = self.yarn.new_application()
+        self.yarn.ask(
             "root.batch.etl",
             memory_mib=CONTAINER_MEMORY_MIB,
             vcores=1,
@@ -111,7 +111,7 @@ class EmbeddedBackend(RmBackend):
             application=application,
             seconds=seconds,
         )
-        workload = _EmbeddedWorkload(self._yarn, application)
+        workload = _EmbeddedWorkload(self.yarn, application)
         if wait:
             await until(lambda: done(workload.launched() == count))
         return workload

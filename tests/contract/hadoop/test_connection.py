@@ -201,7 +201,7 @@ async def test_fatal_refusal_reaches_every_call_and_ends_the_connection(yarn: Em
     async with connected(yarn) as link:
         calls = [asyncio.create_task(link.call(METHOD, b"", timeout_seconds=DEADLINE)) for _ in range(2)]
         results = await asyncio.gather(*calls, return_exceptions=True)
-        assert [type(result) for result in results] == [errors.AccessDeniedError] * 2
+        assert [type(result) for result in results] == [errors.AuthenticationRefusedError] * 2
         assert "SIMPLE" in str(results[0])
         assert not link.is_usable
 

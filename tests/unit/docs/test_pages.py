@@ -17,7 +17,15 @@ from yarn_copilot.observability.reasons import Reason
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
 WRITTEN = ("operations.md", "security.md")
-HADOOP_KEYS = ("yarn.admin.", "yarn.resourcemanager.", "yarn.nodemanager.", "yarn.scheduler.")
+HADOOP_KEYS = (
+    "hadoop.rpc.",
+    "hadoop.security.",
+    "hadoop.proxyuser",
+    "yarn.admin.",
+    "yarn.resourcemanager.",
+    "yarn.nodemanager.",
+    "yarn.scheduler.",
+)
 
 
 @pytest.mark.parametrize("name", sorted(pages()))

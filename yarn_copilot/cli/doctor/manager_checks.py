@@ -73,7 +73,7 @@ def _failed(id_: str, manager: ManagerFacts, error: Exception, severity: Severit
                 fix="add the user to yarn.admin.acl (a blank separates users from groups) and run "
                 "yarn rmadmin -refreshAdminAcls",
             )  # fmt: skip
-        case errors.AccessDeniedError():
+        case errors.AccessDeniedError() | errors.AuthenticationError():
             return Finding(
                 check=Check.AUTHENTICATION, severity=Severity.ERROR, cluster=id_, where=where, found=str(error),
                 why="the ResourceManager does not accept who we say we are",

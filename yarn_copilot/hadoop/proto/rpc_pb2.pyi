@@ -1,7 +1,8 @@
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Mapping as _Mapping
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -116,3 +117,42 @@ class RequestHeader(_message.Message):
     declaring_class_protocol_name: str
     client_protocol_version: int
     def __init__(self, method_name: _Optional[str] = ..., declaring_class_protocol_name: _Optional[str] = ..., client_protocol_version: _Optional[int] = ...) -> None: ...
+
+class RpcSasl(_message.Message):
+    __slots__ = ("version", "state", "token", "auths")
+    class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        SUCCESS: _ClassVar[RpcSasl.State]
+        NEGOTIATE: _ClassVar[RpcSasl.State]
+        INITIATE: _ClassVar[RpcSasl.State]
+        CHALLENGE: _ClassVar[RpcSasl.State]
+        RESPONSE: _ClassVar[RpcSasl.State]
+        WRAP: _ClassVar[RpcSasl.State]
+    SUCCESS: RpcSasl.State
+    NEGOTIATE: RpcSasl.State
+    INITIATE: RpcSasl.State
+    CHALLENGE: RpcSasl.State
+    RESPONSE: RpcSasl.State
+    WRAP: RpcSasl.State
+    class Auth(_message.Message):
+        __slots__ = ("method", "mechanism", "protocol", "server_id", "challenge")
+        METHOD_FIELD_NUMBER: _ClassVar[int]
+        MECHANISM_FIELD_NUMBER: _ClassVar[int]
+        PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+        SERVER_ID_FIELD_NUMBER: _ClassVar[int]
+        CHALLENGE_FIELD_NUMBER: _ClassVar[int]
+        method: str
+        mechanism: str
+        protocol: str
+        server_id: str
+        challenge: bytes
+        def __init__(self, method: _Optional[str] = ..., mechanism: _Optional[str] = ..., protocol: _Optional[str] = ..., server_id: _Optional[str] = ..., challenge: _Optional[bytes] = ...) -> None: ...
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    AUTHS_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    state: RpcSasl.State
+    token: bytes
+    auths: _containers.RepeatedCompositeFieldContainer[RpcSasl.Auth]
+    def __init__(self, version: _Optional[int] = ..., state: _Optional[_Union[RpcSasl.State, str]] = ..., token: _Optional[bytes] = ..., auths: _Optional[_Iterable[_Union[RpcSasl.Auth, _Mapping]]] = ...) -> None: ...

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a ResourceManager that asks everybody for Kerberos tickets, with the lab's own KDC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import requests
+
+from lab.hadoop import conf, java
+from lab.hadoop.conf import ManagerPorts
+from lab.hadoop.jars import ensure_jars
+from lab.hadoop.java import Java
+from lab.hadoop.kdc import KDC
+from lab.hadoop.options import YarnOptions
+from lab.processes import probes
+from lab.processes.group import ProcessGroup
+from lab.processes.process import Command, ServerProcess
+from lab.processes.progress import Progress
+from lab.processes.state import StateFolder
+
+READY_TIMEOUT_SECONDS: Final = 90.0
+ADMINISTRATOR: Final = "yarn"
+SERVER: Final = "rm/localhost"
+NODE_MANAGER: Final = "nm/localhost"
+
+
+class SecureYarn:
+    """Be a KDC and one ResourceManager; a context manager.
+
+    Attributes:
+        keytabs: principal without realm to keytab: `yarn` (administrator), `alice`, `nm/localhost`, `rm/localhost`.
+        conf_dir: Hadoop's configuration folder for clients.
+    """
+
+    def __init__(self, *, version: str = "3.5.0", protection: str = "authentication,integrity,privacy") -> None:
+        """Say which Hadoop, and what the server's hadoop.rpc.protection is."""
+        self._version = version
+        self._protection = protection
+        self._group: ProcessGroup | None = None
+        self.keytabs: dict[str, Path] = {}
+
+    def __enter__(self) -> Self:
+        jars = ensure_jars(self._version, Progress(quiet=True))
+        self._group = group = ProcessGroup(StateFolder())
+        try:
+            self._start(group, jars)
+        except BaseException:
+            group.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._group is not None:
+            self._group.close()
+
+    def _start(self, group: ProcessGroup, jars: Path) -> None:
+        self.kdc = KDC(group)
+        self.kdc.start()
+        for name in (ADMINISTRATOR, "alice", SERVER, NODE_MANAGER):
+            self.keytabs[name] = self.kdc.add_principal(name)
+        folder = group.state.folder("yarn")
+        self.conf_dir = folder / "conf"
+        self.ports = ManagerPorts(**{name: group.ports.take() for name in ManagerPorts.__dataclass_fields__})
+        options = YarnOptions(
+            administrators=ADMINISTRATOR,
+            expiry_millis=600_000,
+            recover_applications=False,
+            properties=self._secure_site(),
+        )
+        conf.write_manager_conf(self.conf_dir, self.ports, options, folder)
+        conf.write_site(self.conf_dir / "core-site.xml", {**conf.core_site(folder), **self._secure_core()})
+        hosts = folder / "hosts"
+        hosts.write_text(conf.hosts_text({}))
+        programs = Java(jars=jars, hosts_file=hosts, temporary_folder=group.state.folder("tmp"))
+        self.resource_manager: ServerProcess = group.add(
+            Command(
+                name="resourcemanager",
+                argv=programs.command(
+                    java.MAIN_RESOURCE_MANAGER, self.conf_dir, heap_mib=512, options=self.kdc.java_options
+                ),
+                log_path=group.state.log_path("resourcemanager"),
+                environment={"HADOOP_HOME": str(folder), "HADOOP_YARN_HOME": str(folder)},
+            )
+        )
+        self.resource_manager.start()
+        probes.wait_until(
+            self._is_ready,
+            what="the ResourceManager is ready",
+            timeout_seconds=READY_TIMEOUT_SECONDS,
+            processes=[self.resource_manager, self.kdc.process],
+        )
+
+    def properties(self) -> Mapping[str, str]:
+        """Give what a client's core-site.xml and yarn-site.xml say together about security."""
+        return {**self._secure_core(), **self._secure_site()}
+
+    def _secure_core(self) -> dict[str, str]:
+        return {
+            "hadoop.security.authentication": "kerberos",
+            "hadoop.security.authorization": "false",
+            "hadoop.rpc.protection": self._protection,
+            "hadoop.proxyuser.yarn.hosts": "*",
+            "hadoop.proxyuser.yarn.groups": "*",
+            "hadoop.proxyuser.yarn.users": "*",
+            "hadoop.security.token.service.use_ip": "false",
+        }
+
+    def _secure_site(self) -> dict[str, str]:
+        realm = KDC.realm
+        return {
+            "yarn.resourcemanager.principal": f"{SERVER}@{realm}",
+            "yarn.resourcemanager.keytab": str(self.keytabs.get(SERVER, "")),
+            "yarn.nodemanager.principal": f"{NODE_MANAGER}@{realm}",
+        }
+
+    def _is_ready(self) -> bool:
+        with requests.Session() as session:
+            session.trust_env = False
+            answer = session.get(f"http://{conf.HOST}:{self.ports.web}/ws/v1/cluster/info", timeout=5)
+        if answer.status_code != requests.codes.ok:
+            raise probes.NotReadyError(f"answered {answer.status_code}")
+        decoded: dict[str, Any] = answer.json()
+        # Without high availability it becomes active too, some time after the web server answers.
+        return bool(decoded["clusterInfo"]["haState"] == "ACTIVE")

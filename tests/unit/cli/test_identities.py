@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Join settings, Hadoop's files and Hadoop's environment variables to one identity."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from yarn_copilot.cli.environment import with_hadoop_variables
+from yarn_copilot.cli.identities import identity_of
+from yarn_copilot.config.loading import parse_settings
+from yarn_copilot.config.settings import HadoopSettings
+from yarn_copilot.errors import ConfigError
+from yarn_copilot.hadoop import errors, security
+from yarn_copilot.hadoop.addresses import Address
+from yarn_copilot.hadoop.configuration import (
+    ClusterConfiguration,
+    ResourceManagerAddresses,
+    SecurityConfiguration,
+)
+from yarn_copilot.hadoop.sasl.principals import Principal
+from yarn_copilot.hadoop.sasl.protection import Protection
+
+
+def cluster(**asked: Any) -> ClusterConfiguration:
+    """Describe a cluster whose files ask for something."""
+    addresses = ResourceManagerAddresses(rm_id="", client=Address("rm", 8032), admin=Address("rm", 8033))
+    return ClusterConfiguration(id="c", resource_managers=(addresses,), security=SecurityConfiguration(**asked))
+
+
+def test_hadoops_variables_stand_for_settings_and_the_programs_own_win() -> None:
+    environ = {
+        "HADOOP_USER_NAME": "hadoop",
+        "HADOOP_PROXY_USER": "alice",
+        "HADOOP_TOKEN_FILE_LOCATION": "/tokens",
+        "YARN_COPILOT_HADOOP__PROXY_USER": "bob",
+    }
+    hadoop = parse_settings(b"hadoop: {user: yarn}", "file", with_hadoop_variables(environ)).hadoop
+    assert (hadoop.user, hadoop.proxy_user, hadoop.token_file) == ("hadoop", "bob", Path("/tokens"))
+    assert with_hadoop_variables({"HADOOP_USER_NAME": ""}) == {"HADOOP_USER_NAME": ""}
+
+
+def test_simple_cluster_gets_a_user_name_and_no_handshake() -> None:
+    identity = identity_of(cluster(), HadoopSettings(user="yarn", proxy_user="alice"))
+    assert not identity.needs_handshake
+    assert identity.context_users("SIMPLE") == ("alice", "yarn")
+
+
+def test_kerberos_cluster_gets_what_its_files_and_the_settings_say() -> None:
+    hadoop = HadoopSettings(
+        kerberos_principal="copilot/_HOST@EXAMPLE", kerberos_keytab=Path("/keytab"), kerberos_ticket_cache="FILE:/t"
+    )
+    asked = cluster(authentication="kerberos", rpc_protection=("privacy", "integrity"), principal="rm/_HOST@EXAMPLE")
+    identity = identity_of(asked, hadoop)
+    assert identity.needs_handshake
+    assert identity.security.protections == (Protection.PRIVACY, Protection.INTEGRITY)
+    assert identity.security.method is security.AuthenticationMethod.KERBEROS
+    assert identity.login.principal == Principal("copilot", socket.getfqdn().lower().rstrip("."), "EXAMPLE")
+    assert (identity.login.keytab, identity.login.ticket_cache) == (Path("/keytab"), "FILE:/t")
+    assert identity.context_users("KERBEROS") == (None, None)
+
+
+def test_malformed_principal_names_its_key() -> None:
+    with pytest.raises(ConfigError, match=r"hadoop\.kerberos_principal"):
+        identity_of(cluster(), HadoopSettings(kerberos_principal="a/b/c"))
+
+
+def text(value: str) -> bytes:
+    """Write a short text as Hadoop does."""
+    return bytes((len(value),)) + value.encode()
+
+
+def token_file(path: Path, *services: str, kind: str = "RM_DELEGATION_TOKEN") -> Path:
+    """Write a token file."""
+    entries = [text("alias") + text(f"id of {one}") + text("secret") + text(kind) + text(one) for one in services]
+    path.write_bytes(b"HDTS\x00" + bytes((len(entries),)) + b"".join(entries) + b"\x00")
+    return path
+
+
+@pytest.mark.parametrize("services", [("rm:8032",), ("other:8032", "x:1,rm:8032"), ("10.0.0.1:8032",)])
+def test_token_of_the_cluster_is_chosen_for_each_connection(tmp_path: Path, services: tuple[str, ...]) -> None:
+    path = token_file(tmp_path / "tokens", *services)
+    identity = identity_of(cluster(), HadoopSettings(token_file=path))
+    assert identity.needs_handshake
+    assert [way.method for way in identity.authenticators("rm")] == ["TOKEN"]
+    path.unlink()
+    with pytest.raises(errors.CredentialsError, match="tokens"):
+        identity.authenticators("rm")
+
+
+@pytest.mark.parametrize(
+    ("services", "kind"), [(("a:1", "b:1"), "RM_DELEGATION_TOKEN"), (("rm:8032",), "HDFS_DELEGATION_TOKEN"), ((), "")]
+)
+def test_file_without_one_fitting_token_is_told(tmp_path: Path, services: tuple[str, ...], kind: str) -> None:
+    path = token_file(tmp_path / "tokens", *services, kind=kind)
+    identity = identity_of(cluster(), HadoopSettings(token_file=path))
+    with pytest.raises(errors.CredentialsError, match="RM_DELEGATION_TOKEN"):
+        identity.authenticators("rm")

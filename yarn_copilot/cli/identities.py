@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Say who this program is to Hadoop: from the settings and the cluster's own files."""
+
+from __future__ import annotations
+
+import functools
+import socket
+from pathlib import Path
+
+from yarn_copilot.config.settings import HadoopSettings
+from yarn_copilot.errors import ConfigError
+from yarn_copilot.hadoop import security
+from yarn_copilot.hadoop.authentication import Identity
+from yarn_copilot.hadoop.configuration import ClusterConfiguration
+from yarn_copilot.hadoop.kerberos import KerberosLogin
+from yarn_copilot.hadoop.sasl.principals import Principal
+from yarn_copilot.hadoop.sasl.tokens import RM_TOKEN_KIND, DelegationToken, read_token_file
+
+
+def identity_of(cluster: ClusterConfiguration, hadoop: HadoopSettings) -> Identity:
+    """Join what a cluster asks for with who we are.
+
+    Raises:
+        ConfigError: the two do not fit, or a principal is malformed.
+    """
+    asked = cluster.security
+    found = security.read_security(
+        {
+            security.AUTHENTICATION_KEY: asked.authentication,
+            security.PROTECTION_KEY: ",".join(asked.rpc_protection),
+            security.PRINCIPAL_KEY: asked.principal or "",
+            security.PATTERN_KEY: asked.principal_pattern or "",
+            security.FALLBACK_KEY: (cluster.values.text(security.FALLBACK_KEY) or "") if cluster.values else "",
+        }
+    )
+    token_file = hadoop.token_file
+    addresses = [str(address) for address in cluster.client_addresses]
+    return Identity(
+        user=hadoop.user,
+        proxy_user=hadoop.proxy_user,
+        login=_login(hadoop),
+        read_token=None if token_file is None else functools.partial(_token, token_file, addresses),
+        security=found,
+    )
+
+
+def _login(hadoop: HadoopSettings) -> KerberosLogin:
+    principal = None
+    if hadoop.kerberos_principal is not None:
+        try:
+            principal = Principal.parse(hadoop.kerberos_principal).with_host(socket.getfqdn())
+        except ConfigError as error:
+            raise ConfigError(f"hadoop.kerberos_principal: {error}") from error
+    return KerberosLogin(principal, hadoop.kerberos_keytab, hadoop.kerberos_ticket_cache)
+
+
+def _token(path: Path, addresses: list[str]) -> DelegationToken:
+    """Choose a cluster's token; it is read for every connection, so that it can be renewed."""
+    tokens = [token for token in read_token_file(path) if token.kind == RM_TOKEN_KIND]
+    fitting = [token for token in tokens if any(part in addresses for part in token.service.split(","))]
+    chosen = fitting or tokens
+    if len(chosen) != 1:
+        raise ConfigError(
+            f"{path}: has {len(tokens)} tokens of kind {RM_TOKEN_KIND}, "
+            f"{len(fitting)} of them for {', '.join(addresses)}"
+        )
+    return chosen[0]
