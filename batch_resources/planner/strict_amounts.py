@@ -81,10 +81,10 @@ class Decision:
 
     Attributes:
         claim: T as it should be written; equal to the present one when nothing changes.
-        capacities: C to send for each NodeManager; None where nothing may or need be sent.
+        capacities: C that a message to each NodeManager may carry, the present one included; None where none may go.
         wants_counter: the next step is a growth, and it needs a write of the claim, even of an equal one.
         wants_fresh_read: the next step needs a fresh read of the Node and its pods.
-        waits_for_publication: the claim is on the Node and koord-manager has not published its effect.
+        waits_for_publication: the claim is on the Node as it should be, and its effect is not published yet.
         waits_for_settling: published, but an earlier permission may still turn into a bind.
         waits_for_proof: the claim is larger than needed and its fall is not proven yet.
     """

@@ -25,7 +25,7 @@ def decide(node: NodeAmounts) -> Decision:
         capacities=capacities,
         wants_counter=claimed_enough and (node.has_outstanding_patch or not node.counter_is_ours),
         wants_fresh_read=node.requested is None and _is_read_useful(node, claimed_enough=claimed_enough),
-        waits_for_publication=claimed_enough and not published,
+        waits_for_publication=claim == node.claimed and not _is_published_exactly(node),
         waits_for_settling=claimed_enough and published and not node.is_settled,
         waits_for_proof=waits_for_proof,
     )
@@ -36,6 +36,13 @@ def is_published(node: NodeAmounts) -> bool:
     if node.origin is None or node.others is None:
         return False
     return node.allocatable <= max(node.origin - node.claimed - node.others, 0)
+
+
+def _is_published_exactly(node: NodeAmounts) -> bool:
+    """Tell whether koord-manager has nothing left to publish of what the Node's annotations say."""
+    if node.origin is None or node.others is None:
+        return True
+    return node.allocatable == max(node.origin - node.claimed - node.others, 0)
 
 
 def _claim(node: NodeAmounts) -> tuple[int, bool]:
@@ -65,7 +72,7 @@ def _in_force(manager: ManagerAmounts) -> int | None:
 
 
 def _capacity(node: NodeAmounts, index: int) -> int | None:
-    """Give C to send to one NodeManager, None where nothing is to be sent.
+    """Give C that a message to one NodeManager may carry now, None where no message may go out.
 
     Up to the use, and not above what it has, a value is always safe. Above the use it needs a fresh read; above what
     the NodeManager has, or will have when the last update lands, it is a growth and needs everything.
@@ -75,11 +82,11 @@ def _capacity(node: NodeAmounts, index: int) -> int | None:
         return None
     replaceable = max(manager.used, manager.floor)
     if node.origin is None or node.others is None:
-        return _unless_equal(manager, min(manager.lowest, replaceable))
+        return min(manager.lowest, replaceable)
     goal = max(manager.goal, manager.floor)
     if node.requested is None:
         # With nothing known of the pods, C may only fall, and only to what is used anyway.
-        return _unless_equal(manager, goal) if goal <= min(manager.lowest, replaceable) else None
+        return goal if goal <= min(manager.lowest, replaceable) else None
     others_hold = sum(other.held for place, other in enumerate(node.managers) if place != index)
     room = max(node.origin - node.others - node.reserve - node.requested - others_hold, manager.floor)
     value = min(goal, room)
@@ -87,11 +94,12 @@ def _capacity(node: NodeAmounts, index: int) -> int | None:
         value = manager.lowest
     if value > manager.lowest:
         value = max(min(value, node.claimed - others_hold), manager.lowest)
-    return _unless_equal(manager, value)
+    return value
 
 
-def _unless_equal(manager: ManagerAmounts, value: int) -> int | None:
-    return None if value == manager.capacity and not manager.unconfirmed else value
+def changes_something(manager: ManagerAmounts, value: int | None) -> bool:
+    """Tell whether a message with this value is needed for this resource, or would only repeat what is in force."""
+    return value is not None and (value != manager.capacity or bool(manager.unconfirmed))
 
 
 def may_grow(node: NodeAmounts) -> bool:

@@ -15,7 +15,7 @@ from batch_resources import applied, counting, sends, settling
 from batch_resources.applied import AppliedEvidence, ManagerReading
 from batch_resources.counting import Counter, CounterMemory
 from batch_resources.planner.strict_amounts import Decision, ManagerAmounts, NodeAmounts
-from batch_resources.planner.strict_rules import decide
+from batch_resources.planner.strict_rules import changes_something, decide
 from batch_resources.resources import BatchResources, YarnResources
 from batch_resources.sends import Sends
 from batch_resources.settling import SettleClock
@@ -29,7 +29,11 @@ _OF_OTHERS = Counter(1, "other")
 
 
 class Shown(NamedTuple):
-    """Be one read: node list, scheduler total, use, what happened since the last one, and whether it began in time."""
+    """Be one read: node list, scheduler total, use, what happened since the last one, and when it began.
+
+    `is_late_enough`: after the first lifetime of the term. `aged` is how many of the oldest updates were past their
+    lifetime then.
+    """
 
     listed: int
     scheduled: int
@@ -37,6 +41,7 @@ class Shown(NamedTuple):
     was_heard: bool
     is_another: bool
     is_late_enough: bool
+    aged: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,11 @@ class YarnPart(NamedTuple):
     may_send: bool
 
 
+def aged_count(known: Known) -> int:
+    """Count the updates past their lifetime; they are the oldest."""
+    return sum(send.sent_at == _LONG_AGO for send in known.sends)
+
+
 def _batch(value: int) -> BatchResources:
     return BatchResources(cpu_milli=value, memory_bytes=value)
 
@@ -85,6 +95,9 @@ class Bridge:
 
     tests_counter = True
     """Whether a patch tests the counter; a mutant tests the claim's text alone."""
+
+    repeats = False
+    """Whether values that are in force are sent again, because the other resource of the node moves."""
 
     def __init__(self, *, floor: int = 0, reserve: int = 0) -> None:
         """Take m and R."""
@@ -137,10 +150,11 @@ class Bridge:
                 return self._with(known, (*known.sends[:index], changed, *known.sends[index + 1 :]))
         return known
 
-    def expired(self, known: Known) -> Known:
-        """Note that the lifetime of the oldest update is over."""
-        aged = (replace(known.sends[0], sent_at=_LONG_AGO), *known.sends[1:])
-        return self._with(known, sends.expire(aged, now=NOW, lifetime_seconds=LIFETIME_SECONDS))
+    def aged(self, known: Known) -> Known:
+        """Note that the lifetime of the oldest update that is still young is over."""
+        count = aged_count(known)
+        old = replace(known.sends[count], sent_at=_LONG_AGO)
+        return self._with(known, (*known.sends[:count], old, *known.sends[count + 1 :]))
 
     @staticmethod
     def _with(known: Known, changed: Sends) -> Known:
@@ -166,8 +180,13 @@ class Bridge:
         return Known(shown.listed, evidence, before)
 
     def confirmed(self, known: Known, shown: Shown) -> Sends:
-        """Mark the updates that a read confirms."""
-        return sends.mark_confirmed(known.sends, _yarn(shown.listed), read_began_at=NOW + 1)
+        """Drop the updates that were dead when a read began, and mark those that it confirms."""
+        young = tuple(
+            replace(send, sent_at=NOW) if index >= shown.aged else send for index, send in enumerate(known.sends)
+        )
+        kept = len(sends.expire(young, now=NOW, lifetime_seconds=LIFETIME_SECONDS))
+        remembered = known.sends[len(known.sends) - kept :]
+        return sends.mark_confirmed(remembered, _yarn(shown.listed), read_began_at=NOW + 1)
 
     def judged(self, evidence: AppliedEvidence, reading: ManagerReading, *, counts: bool) -> AppliedEvidence:
         """Let a read count for or against a fall."""
@@ -202,11 +221,16 @@ class Bridge:
         )
 
     def decide(self, part: KubernetesPart, yarn: tuple[YarnPart, ...], goals: tuple[int, ...]) -> Decision:
-        """Ask the product's rules."""
+        """Ask the product's rules; capacities that are under way already are left out."""
         managers = tuple(self.manager(side, goal) for side, goal in zip(yarn, goals, strict=True))
         decision = decide(self.node(part, managers))
         capacities = tuple(
-            None if value is None or sends.is_under_way(sends.unconfirmed(side.known.sends), _yarn(value)) else value
-            for side, value in zip(yarn, decision.capacities, strict=True)
+            value if value is not None and self._is_worth_sending(side, manager, value) else None
+            for side, manager, value in zip(yarn, managers, decision.capacities, strict=True)
         )
         return replace(decision, capacities=capacities)
+
+    def _is_worth_sending(self, side: YarnPart, manager: ManagerAmounts, value: int) -> bool:
+        if sends.is_under_way(sends.unconfirmed(side.known.sends), _yarn(value)):
+            return False
+        return self.repeats or changes_something(manager, value)

@@ -46,9 +46,11 @@ class Explorer:
         """Take the world and the bridge, the product's by default."""
         self.world = world
         self.bridge = bridge or Bridge(floor=world.floor, reserve=world.reserve)
+        self.bridge.repeats = Late.OTHER in world.late
         self.left = KubernetesTable(world, self.bridge)
         self.right = YarnTable(world, self.bridge)
         self.decisions = DecisionTable(world, self.bridge, self.left, self.right)
+        self.seen: set[int] = set()
 
     def start(self) -> int:
         """Give the first state."""
@@ -69,7 +71,7 @@ class Explorer:
         began = time.monotonic()
         result = Result()
         first = self.start()
-        seen = {first}
+        seen = self.seen = {first}
         parents: dict[int, int] | None = {first: -1} if with_history else None
         frontier = [first]
         while frontier and not result.violation:

@@ -45,7 +45,8 @@ class KubernetesSide(NamedTuple):
 
     `cached` is what kube-scheduler may still decide by, `since_clock` the largest A since the settle clock started
     (-1 when it has seen that moment), `old_binds` those of `binds` that began before it. `call` is 0 without a patch,
-    1 with an open call, 2 when a call ended without an answer. `fresh` is K by a fresh read, -1 without.
+    1 with an open call, 2 when a call ended without an answer. `fresh` is K by a fresh read, -1 without. `is_due`: a write of
+    ours may make koord-manager look at the Node.
     """
 
     node: Node
@@ -60,6 +61,7 @@ class KubernetesSide(NamedTuple):
     is_settled: bool
     call: int
     fresh: int
+    is_due: bool = False
 
 
 class Kubernetes:
@@ -87,8 +89,8 @@ class Kubernetes:
 
     def calm(self, state: KubernetesSide) -> Iterator[KubernetesSide]:
         """Give what happens when nothing is lost and nothing new comes: deliveries and ends of waiting times."""
-        if Late.PUBLICATION in self.late:
-            yield self._publish(state, state.node.origin)
+        if Late.PUBLICATION in self.late and (state.is_due or not self.world.publishes_on_events_only):
+            yield self._publish(state._replace(is_due=False), state.node.origin)
         if state.cached != state.node.allocatable or state.since_clock >= 0:
             yield state._replace(cached=state.node.allocatable, since_clock=-1)
         if state.since_clock >= 0:
@@ -102,7 +104,7 @@ class Kubernetes:
             yield state._replace(is_settled=True)
         for index, patch in enumerate(state.patches):
             yield self._land(state, index, patch)
-        if Late.PLAN in self.late and not state.versions and state.fresh < 0:
+        if Late.PLAN in self.late and not state.versions:
             yield state._replace(fresh=state.bound)
         if state.call == 1 and not any(patch.is_ours for patch in state.patches):
             yield state._replace(call=2)
@@ -130,6 +132,8 @@ class Kubernetes:
             yield ended
 
     def _troubles(self, state: KubernetesSide) -> Iterator[KubernetesSide]:
+        if state.is_due:
+            yield state._replace(is_due=False)  # its 300 s are not over
         if state.binds:
             yield from self._end_binds(state, landed=0)
         if state.versions:
@@ -183,7 +187,8 @@ class Kubernetes:
         else:
             others = ()
         node = state.node._replace(claimed=patch.claim, is_ours=patch.is_ours)
-        state = self._write(state._replace(patches=others), Version(node, True))
+        state = state._replace(patches=others, is_due=self.world.publishes_on_events_only)
+        state = self._write(state, Version(node, True))
         return state if Late.PUBLICATION in self.late else self._publish(state, state.node.origin)
 
     def issue_patch(self, state: KubernetesSide, claim: int) -> KubernetesSide | None:

@@ -174,7 +174,8 @@ class DecisionTable:
         values: set[tuple[int, int]] = set()
         for goals in itertools.product(range(self.world.units + 1), repeat=len(yarn)):
             decision = self.bridge.decide(part, yarn, goals)
-            if decision.claim != part.claimed or decision.wants_counter:
+            wants_write = decision.claim != part.claimed or decision.wants_counter or decision.waits_for_publication
+            if wants_write or self.bridge.repeats:
                 claims.add(decision.claim)
             values.update((place, value) for place, value in enumerate(decision.capacities) if value is not None)
         found = self.known[key] = (tuple(sorted(claims)), tuple(sorted(values)))

@@ -46,6 +46,8 @@ class Late(StrEnum):
     """The answer to a read of the node list is old when it arrives."""
     PLAN = "plan"
     """Time passes between a fresh read and the update that is sent because of it."""
+    OTHER = "other"
+    """The other resource of the node moves, so equal claims and capacities are written too."""
     CRASH = "crash"
     """The bridge crashes, or another replica takes over, with everything of the first still on its way."""
 
@@ -61,6 +63,7 @@ class World:
         managers: NodeManagers on the node, of as many clusters.
         reserve: R.
         binds_outlive_settling: the settle time is shorter than the longest bind.
+        publishes_on_events_only: koord-manager, late, publishes a change only after a write of ours, or not even then.
         most_messages: updates on their way at once, per NodeManager.
         most_sends: updates that the bridge remembers, per NodeManager.
         most_versions: versions of the Node on their way to the bridge.
@@ -73,6 +76,7 @@ class World:
     managers: int = 1
     reserve: int = 0
     binds_outlive_settling: bool = False
+    publishes_on_events_only: bool = False
     most_messages: int = 2
     most_sends: int = 2
     most_versions: int = 2

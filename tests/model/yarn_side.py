@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tests.model.bridge import Bridge, Known, Shown
+from tests.model.bridge import Bridge, Known, Shown, aged_count
 from tests.model.world import Late, World
 
 
@@ -117,6 +117,7 @@ class Yarn:
             state.was_heard,
             state.is_another,
             state.office > 0,
+            aged_count(self.memory(state.known)),
         )
         after = state._replace(is_another=False)
         if Late.HEARTBEAT in self.late:
@@ -142,10 +143,11 @@ class Yarn:
         if state.office == 0 and not state.strays and not state.pending:
             yield state._replace(office=1)
         known = self.memory(state.known)
-        if known.sends:
-            value = known.sends[0].resources.vcores
+        oldest = aged_count(known)
+        if oldest < len(known.sends):
+            value = known.sends[oldest].resources.vcores
             if value not in state.messages and value not in state.copies and value not in state.pending:
-                yield state._replace(known=self._number(self.bridge.expired(known)))
+                yield state._replace(known=self._number(self.bridge.aged(known)))
 
     def _losses(self, state: YarnSide) -> Iterator[YarnSide]:
         for value, rest in _each(state.messages):
