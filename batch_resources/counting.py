@@ -65,7 +65,12 @@ def note_patch_issued(memory: CounterMemory) -> CounterMemory:
 
 
 def note_patch_refused(memory: CounterMemory, *, others_are_unresolved: bool) -> CounterMemory:
-    """Note that a patch was refused, so it changed nothing and never will; `others_are_unresolved`: one before it is."""
+    """Note that a patch was refused, so it changed nothing and never will.
+
+    Args:
+        memory: what was known before.
+        others_are_unresolved: an earlier patch that tested the same counter may still land.
+    """
     return memory if others_are_unresolved else replace(memory, tested=None)
 
 

@@ -104,7 +104,7 @@ def unconfirmed(sends: Sends) -> Sends:
 
 
 def all_show(sends: Sends, read: YarnResources) -> bool:
-    """Tell whether nothing that may still land, or land again, would change a node that a read shows with this value."""
+    """Tell whether nothing that may still land, or land again, would change a node that shows this value."""
     return all(send.is_confirmed and send.resources == read for send in sends)
 
 

@@ -23,6 +23,7 @@ class ManagerAmounts:
         alive: values of all updates whose message lifetime is not over, confirmed ones included.
         proven: the larger of capacity and use that is proven to be in force; None when nothing is.
         may_send: updates may go out: it can be told, and a read has begun since the messages of earlier leaders died.
+        is_read: a read has begun since then, whether or not it can be told something now.
         goal: C as the boundary between the two sides would have it.
     """
 
@@ -33,6 +34,7 @@ class ManagerAmounts:
     alive: tuple[int, ...] = ()
     proven: int | None = None
     may_send: bool = True
+    is_read: bool = True
     goal: int = 0
 
     @property

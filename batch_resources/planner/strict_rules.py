@@ -10,6 +10,8 @@ see again (updates on their way, proofs) it assumes at their worst.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from batch_resources.planner.strict_amounts import Decision, ManagerAmounts, NodeAmounts
 
 
@@ -103,9 +105,13 @@ def changes_something(manager: ManagerAmounts, value: int | None) -> bool:
 
 
 def may_grow(node: NodeAmounts) -> bool:
-    """Tell whether an increase may be sent now, as far as one resource of the Node can say."""
+    """Tell whether an increase may be sent now, as far as one resource of the Node can say.
+
+    A NodeManager that this term has not read yet may hold all that is claimed, so nobody on its node grows.
+    """
     return (
         node.requested is not None
+        and all(manager.is_read for manager in node.managers)
         and node.is_settled
         and node.counter_is_ours
         and not node.has_outstanding_patch
@@ -128,7 +134,10 @@ def _is_read_useful(node: NodeAmounts, *, claimed_enough: bool) -> bool:
         return False
     for manager in node.managers:
         goal = max(manager.goal, manager.floor)
-        if manager.may_send and manager.capacity is not None and max(manager.used, manager.floor) < goal < manager.lowest:
+        if (
+            manager.may_send
+            and manager.capacity is not None
+            and max(manager.used, manager.floor) < goal < manager.lowest
+        ):
             return True
-    ready = node.is_settled and node.counter_is_ours and not node.has_outstanding_patch and is_published(node)
-    return claimed_enough and ready
+    return claimed_enough and may_grow(replace(node, requested=0))

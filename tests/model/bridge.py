@@ -174,9 +174,7 @@ class Bridge:
         evidence = self.judged(known.evidence, reading, counts=counts)
         if evidence.first is not None:
             evidence = replace(evidence, first=replace(evidence.first, incarnation=0, heartbeat=0))
-        before = tuple(
-            send if send.answered_at is None else replace(send, answered_at=NOW) for send in remembered
-        )
+        before = tuple(send if send.answered_at is None else replace(send, answered_at=NOW) for send in remembered)
         return Known(shown.listed, evidence, before)
 
     def confirmed(self, known: Known, shown: Shown) -> Sends:
@@ -203,6 +201,7 @@ class Bridge:
             alive=tuple(send.resources.vcores for send in known.sends),
             proven=None if known.evidence.proven is None else known.evidence.proven.vcores,
             may_send=part.may_send,
+            is_read=part.may_send,
             goal=goal,
         )
 

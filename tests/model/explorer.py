@@ -116,10 +116,8 @@ class Explorer:
             left, right = after >> SIDE_BITS, after & _SIDE_MASK
             origin = origins[left]
             told, hand = permitted_yarn[right], in_hand[left]
-            if permitted[left] + (told if told > hand else hand) <= origin or origin > high:
-                now = origin
-            else:
-                now = high
+            fits = permitted[left] + (told if told > hand else hand) <= origin
+            now = origin if fits or origin > high else high
             key = after << VALUE_BITS | now
             if key not in seen:
                 seen.add(key)

@@ -44,9 +44,9 @@ class KubernetesSide(NamedTuple):
     """Be everything on Kubernetes' side.
 
     `cached` is what kube-scheduler may still decide by, `since_clock` the largest A since the settle clock started
-    (-1 when it has seen that moment), `old_binds` those of `binds` that began before it. `call` is 0 without a patch,
-    1 with an open call, 2 when a call ended without an answer. `fresh` is K by a fresh read, -1 without. `is_due`: a write of
-    ours may make koord-manager look at the Node.
+    (-1 when it has seen that moment), `old_binds` those of `binds` that began before it saw it. `call` is 0 without a
+    patch, 1 with an open call, 2 when a call ended without an answer. `fresh` is K by a fresh read, -1 without.
+    `is_due`: a write of ours may make koord-manager look at the Node.
     """
 
     node: Node
@@ -92,22 +92,28 @@ class Kubernetes:
         if Late.PUBLICATION in self.late and (state.is_due or not self.world.publishes_on_events_only):
             yield self._publish(state._replace(is_due=False), state.node.origin)
         if state.cached != state.node.allocatable or state.since_clock >= 0:
-            yield state._replace(cached=state.node.allocatable, since_clock=-1)
+            yield self._catch_up(state, state.node.allocatable)
         if state.since_clock >= 0:
-            yield state._replace(cached=state.since_clock, since_clock=-1)
+            yield self._catch_up(state, state.since_clock)
         if state.binds:
             yield from self._end_binds(state, landed=1)
         if state.versions:
             yield self._deliver(state._replace(versions=state.versions[1:]), state.versions[0])
         is_over = state.since_clock < 0 and (not state.old_binds or self.world.binds_outlive_settling)
         if not state.is_settled and is_over:
-            yield state._replace(is_settled=True)
+            yield state._replace(is_settled=True, fresh=-1)  # a read that began before is of no use to a growth
         for index, patch in enumerate(state.patches):
             yield self._land(state, index, patch)
         if Late.PLAN in self.late and not state.versions:
             yield state._replace(fresh=state.bound)
         if state.call == 1 and not any(patch.is_ours for patch in state.patches):
             yield state._replace(call=2)
+
+    @staticmethod
+    def _catch_up(state: KubernetesSide, cached: int) -> KubernetesSide:
+        """Let kube-scheduler see newer versions; what it decided by older ones lands within the settle time too."""
+        old = state.binds if state.since_clock >= 0 else state.old_binds
+        return state._replace(cached=cached, since_clock=-1, old_binds=old)
 
     def _origins(self, state: KubernetesSide) -> Iterator[KubernetesSide]:
         if Late.ORIGIN in self.late:
@@ -170,9 +176,7 @@ class Kubernetes:
         outstanding = self.bridge.is_patch_outstanding(
             state.view.is_ours, version.node.is_ours, changed=version.counter_changed, outstanding=state.call > 0
         )
-        state = state._replace(
-            view=version.node, is_settled=settled, call=state.call if outstanding else 0, fresh=-1
-        )
+        state = state._replace(view=version.node, is_settled=settled, call=state.call if outstanding else 0, fresh=-1)
         return self._start_clock(state) if restarted else state
 
     def _start_clock(self, state: KubernetesSide) -> KubernetesSide:

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 from batch_resources import sends
 from batch_resources.applied import AppliedEvidence, ManagerReading
-from batch_resources.planner.strict_amounts import ManagerAmounts, NodeAmounts
+from batch_resources.planner.strict_amounts import Decision, ManagerAmounts, NodeAmounts
 from batch_resources.sends import Sends
-from tests.model.bridge import Bridge, KubernetesPart, Known, Shown, YarnPart
+from tests.model.bridge import Bridge, Known, KubernetesPart, Shown, YarnPart
 
 
 class ForgetsTheFloor(Bridge):
@@ -132,7 +132,7 @@ class ActsAtOnceAfterATakeover(Bridge):
     """Believe reads, and send, before the messages of the last leader have died."""
 
     def manager(self, part: YarnPart, goal: int) -> ManagerAmounts:
-        return replace(super().manager(part, goal), may_send=True)
+        return replace(super().manager(part, goal), may_send=True, is_read=True)
 
     def learn(self, known: Known, shown: Shown) -> Known:
         return super().learn(known, shown._replace(is_late_enough=True))
@@ -165,7 +165,7 @@ class ReadsUnknownUseAsZero(Bridge):
 
     def manager(self, part: YarnPart, goal: int) -> ManagerAmounts:
         manager = super().manager(part, goal)
-        return replace(manager, proven=0, may_send=True) if part.known.capacity is None else manager
+        return replace(manager, proven=0, may_send=True, is_read=True) if part.known.capacity is None else manager
 
 
 class TakesATimeoutForAFailure(Bridge):
@@ -183,3 +183,15 @@ class GrowsToUseByAnOldRead(Bridge):
         return Known(known.capacity, known.evidence, known.sends[1:])
 
 
+class OverlooksTheOtherCluster(Bridge):
+    """Grow although another NodeManager of the node has not been read in this term."""
+
+    def manager(self, part: YarnPart, goal: int) -> ManagerAmounts:
+        return replace(super().manager(part, goal), is_read=True)
+
+
+class NeverNudges(Bridge):
+    """Wait for koord-manager without writing an equal claim again."""
+
+    def decide(self, part: KubernetesPart, yarn: tuple[YarnPart, ...], goals: tuple[int, ...]) -> Decision:
+        return replace(super().decide(part, yarn, goals), waits_for_publication=False)

@@ -67,8 +67,11 @@ class Yarn:
         return YarnSide(floor, floor, floor, 0, False, heard, False, (), (), (), (), 0, nothing, None)
 
     def permitted(self, state: YarnSide) -> int:
-        """Give the most that may be used by what YARN has been told, the last use that was read included."""
-        return max(self.offered(state), state.used, self.memory(state.known).used)
+        """Give the most that may be used by what YARN has been told, the last use that was read included.
+
+        A total that the NodeManager has not given up yet counts: a failover brings it back, whatever the bridge does.
+        """
+        return max(self.offered(state), state.adopted, state.used, self.memory(state.known).used)
 
     def offered(self, state: YarnSide) -> int:
         """Give the largest capacity in force or on its way."""
