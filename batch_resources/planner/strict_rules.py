@@ -18,13 +18,16 @@ from batch_resources.planner.strict_amounts import Decision, ManagerAmounts, Nod
 def decide(node: NodeAmounts) -> Decision:
     """Give the next steps for a node, one resource of it."""
     claim, waits_for_proof = _claim(node)
-    capacities = tuple(_capacity(node, index) for index in range(len(node.managers)))
+    capacities: list[int | None] = []
+    for index in range(len(node.managers)):
+        # What an earlier one is offered in this same decision is held against the later ones.
+        capacities.append(_capacity(node, index, tuple(capacities)))
     growing = _is_growth_wanted(node)
     claimed_enough = growing and claim <= node.claimed
     published = is_published(node)
     return Decision(
         claim=claim,
-        capacities=capacities,
+        capacities=tuple(capacities),
         wants_counter=claimed_enough and (node.has_outstanding_patch or not node.counter_is_ours),
         wants_fresh_read=node.requested is None and _is_read_useful(node, claimed_enough=claimed_enough),
         waits_for_publication=claim == node.claimed and not _is_published_exactly(node),
@@ -73,7 +76,7 @@ def _in_force(manager: ManagerAmounts) -> int | None:
     return max(manager.proven, manager.held)
 
 
-def _capacity(node: NodeAmounts, index: int) -> int | None:
+def _capacity(node: NodeAmounts, index: int, offered: tuple[int | None, ...]) -> int | None:
     """Give C that a message to one NodeManager may carry now, None where no message may go out.
 
     Up to the use, and not above what it has, a value is always safe. Above the use it needs a fresh read; above what
@@ -89,7 +92,11 @@ def _capacity(node: NodeAmounts, index: int) -> int | None:
     if node.requested is None:
         # With nothing known of the pods, C may only fall, and only to what is used anyway.
         return goal if goal <= min(manager.lowest, replaceable) else None
-    others_hold = sum(other.held for place, other in enumerate(node.managers) if place != index)
+    others_hold = sum(
+        max(other.held, (offered[place] or 0) if place < index else 0)
+        for place, other in enumerate(node.managers)
+        if place != index
+    )
     room = max(node.origin - node.others - node.reserve - node.requested - others_hold, manager.floor)
     value = min(goal, room)
     if value > manager.lowest and not may_grow(node):
