@@ -23,14 +23,14 @@ class ManagerReading:
         capacity: the node's total in the node list.
         scheduler_total: used plus available in the scheduler; None when it was not read.
         used: what the scheduler says is handed out.
-        incarnation: which ResourceManager answered; another number, another process.
+        incarnation: which ResourceManager answered; another value, another process.
         heartbeat: any value that changes only by a heartbeat of the NodeManager.
     """
 
     capacity: YarnResources
     scheduler_total: YarnResources | None
     used: YarnResources
-    incarnation: int = 0
+    incarnation: object = 0
     heartbeat: object = 0
 
 

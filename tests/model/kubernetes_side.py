@@ -202,7 +202,7 @@ class Kubernetes:
         if self.bridge.tests_counter and any(version.counter_changed for version in state.versions):
             return None  # refused: the view is behind
         patch = Patch(claim, True, -1 if self.bridge.tests_counter else state.view.claimed)
-        state = state._replace(call=1, patches=tuple(sorted((*state.patches, patch))))
+        state = state._replace(call=1, patches=tuple(sorted({*state.patches, patch})))
         if Late.PATCH in self.late:
             return state
         return self._land(state, state.patches.index(patch), patch)
@@ -210,6 +210,7 @@ class Kubernetes:
     def crash(self, state: KubernetesSide) -> KubernetesSide:
         """Start the bridge anew: it lists, knows nothing of its earlier patches, and they stay on their way."""
         node = state.node._replace(is_ours=False)
-        patches = tuple(sorted(patch._replace(is_ours=False) for patch in state.patches))
+        # Of equal patches one is enough: whichever lands first ends the others.
+        patches = tuple(sorted({patch._replace(is_ours=False) for patch in state.patches}))
         state = state._replace(node=node, view=node, versions=(), patches=patches, call=0, fresh=-1)
         return self._start_clock(state)

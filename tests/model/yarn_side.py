@@ -178,7 +178,9 @@ class Yarn:
             fresh = state._replace(listed=total, scheduled=total, adopted=total, pending=())
             yield fresh._replace(used=0, shows_zero=False)
             if state.used:
-                yield fresh._replace(shows_zero=Late.ZERO in self.late)
+                # Its containers may live on. A node that reconnects is kept, and updated only where its total differs.
+                differs = (state.listed, state.scheduled) != (total, total)
+                yield fresh._replace(shows_zero=state.shows_zero or (Late.ZERO in self.late and differs))
 
     def _land(self, state: YarnSide, value: int) -> YarnSide:
         if value == state.listed and not state.pending:
