@@ -26,6 +26,19 @@ async def test_grows_only_after_claim_publication_settling_and_a_fresh_read() ->
         assert (world.kube.annotation("node-1", COUNTER) or "").startswith(("1.", "2.", "3."))
 
 
+async def test_writes_once_and_nothing_more_at_rest() -> None:
+    world = StrictWorld()
+    world.manager()
+    async with world:
+        await world.advance(OFFICE + SETTLE)
+        assert len(world.kube.patches) == 1
+        assert len(world.rm.batches) == 1
+        reads = world.schedulers["default"].reads
+        await world.advance(60)
+        assert (len(world.kube.patches), len(world.rm.batches)) == (1, 1)
+        assert world.schedulers["default"].reads == reads
+
+
 async def test_does_not_grow_while_koord_manager_publishes_nothing() -> None:
     world = StrictWorld()
     node_id = world.manager()

@@ -159,6 +159,8 @@ class ClaimReconciler:
     def _note_success(self, memory: NodeMemory, node: Node, claim: BatchResources | None) -> None:
         facts, ours = self._reduce_node(node), memory.claim
         memory.permissions.learn_counter(facts)
+        if self._book.settings.is_strict:
+            self.withdraw(memory.name)  # what was submitted meanwhile rests on the version before; it is planned again
         ours.note_landed(claim, facts.version)
         ours.possible = ()
         self._nodes.learned(facts.name, facts)
