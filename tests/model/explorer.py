@@ -54,18 +54,16 @@ class Explorer:
 
     def start(self) -> int:
         """Give the first state."""
-        left = self.left.states.number(self.left.actor.initial())
-        right = self.right.states.number(tuple(self.right.actor.initial() for _ in range(self.world.managers)))
-        self.left.grow()
-        self.right.grow()
+        left = self.left.number(self.left.actor.initial())
+        right = self.right.number(tuple(self.right.actor.initial() for _ in range(self.world.managers)))
         return (left << SIDE_BITS | right) << VALUE_BITS | self.world.units
 
     def run(self, *, most_states: int = 1 << 62, most_seconds: float = 1e9, with_history: bool = False) -> Result:
         """Search until nothing new is found, a violation is, or a bound is reached.
 
         Args:
-            most_states: stop after the level that reaches so many.
-            most_seconds: stop after the level that ends later.
+            most_states: stop soon after so many.
+            most_seconds: stop soon after so long.
             with_history: remember how each state was reached; costs memory.
         """
         began = time.monotonic()
@@ -76,7 +74,9 @@ class Explorer:
         frontier = [first]
         while frontier and not result.violation:
             found: list[int] = []
-            for state in frontier:
+            for count, state in enumerate(frontier):
+                if count & 0xFFFF == 0xFFFF and self._is_over(began, most_seconds, most_states):
+                    break
                 bad = self._expand(state, seen, found, parents)
                 result.transitions += self._count
                 if bad is not None:
@@ -87,12 +87,15 @@ class Explorer:
                     break
             frontier = found
             result.depth += bool(found)
-            if len(seen) >= most_states or time.monotonic() - began >= most_seconds:
+            if self._is_over(began, most_seconds, most_states):
                 break
         result.states = len(seen)
         result.seconds = time.monotonic() - began
         result.is_complete = not frontier and not result.violation
         return result
+
+    def _is_over(self, began: float, most_seconds: float, most_states: int) -> bool:
+        return len(self.seen) >= most_states or time.monotonic() - began >= most_seconds
 
     def _expand(
         self, state: int, seen: set[int], found: list[int], parents: dict[int, int] | None
@@ -133,8 +136,13 @@ class Explorer:
     def following(self, left: int, right: int, high: int) -> list[int] | str:
         """Give the pairs of sides that can come next; a sentence instead when a growth is wrong as it is sent."""
         base = left << SIDE_BITS
-        pairs = [after << SIDE_BITS | right for after in self.left.steps[left]]
-        pairs.extend([base | after for after in self.right.steps[right]])
+        left_steps, right_steps = self.left.steps[left], self.right.steps[right]
+        if left_steps is None:
+            left_steps = self.left.fill(left)
+        if right_steps is None:
+            right_steps = self.right.fill(right)
+        pairs = [after << SIDE_BITS | right for after in left_steps]
+        pairs.extend([base | after for after in right_steps])
         if Late.CRASH in self.world.late:
             pairs.append(self.left.crash[left] << SIDE_BITS | self.right.crash[right])
         own = self.right.part[right]

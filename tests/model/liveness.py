@@ -72,7 +72,7 @@ class CalmWorld:
     def _calm_left(self, left: int) -> tuple[int, ...]:
         table, known = self.explorer.left, self._left.get(left)
         if known is None:
-            steps = {table.states.number(item) for item in table.actor.calm(table.states.items[left])}
+            steps = {table.number(item) for item in table.actor.calm(table.states.items[left])}
             known = self._left[left] = tuple(steps - {left})
         return known
 
@@ -81,7 +81,7 @@ class CalmWorld:
         if known is None:
             sides = table.states.items[right]
             steps = {
-                table.states.number((*sides[:place], item, *sides[place + 1 :]))
+                table.number((*sides[:place], item, *sides[place + 1 :]))
                 for place, side in enumerate(sides)
                 for item in table.actor.calm(side)
             }

@@ -52,7 +52,7 @@ class KubernetesTable:
         self.actor = Kubernetes(world, bridge)
         self.states: Interned[KubernetesSide] = Interned()
         self.views: Interned[KubernetesPart] = Interned()
-        self.steps: list[tuple[int, ...]] = []
+        self.steps: list[tuple[int, ...] | None] = []
         self.origin: list[int] = []
         self.booked: list[int] = []
         self.permitted: list[int] = []
@@ -61,13 +61,12 @@ class KubernetesTable:
         self.crash: list[int] = []
         self._patches: dict[int, int] = {}
 
-    def grow(self) -> None:
-        """Fill in the rows of all states found so far, and of those found by doing so."""
-        while len(self.steps) < len(self.states.items):
-            own = len(self.steps)
-            state = self.states.items[own]
-            after = {self.states.number(item) for item in self.actor.successors(state)}
-            self.steps.append(tuple(sorted(after - {own})))
+    def number(self, state: KubernetesSide) -> int:
+        """Give the number of a state, with what every search has to know of it."""
+        number = self.states.number(state)
+        if number == len(self.steps):
+            self.steps.append(None)
+            self.crash.append(-1)
             booked = state.bound + state.binds
             self.origin.append(max(state.node.origin, 0))
             self.booked.append(booked)
@@ -75,8 +74,15 @@ class KubernetesTable:
             promised = state.view.origin - self.world.reserve - state.fresh
             self.in_hand.append(max(0, promised) if state.fresh >= 0 else 0)
             self.parts.append(self._parts(state))
-            crashed = self.states.number(self.actor.crash(state)) if Late.CRASH in self.world.late else own
-            self.crash.append(crashed)
+        return number
+
+    def fill(self, own: int) -> tuple[int, ...]:
+        """Give the steps of a state that is visited for the first time."""
+        state = self.states.items[own]
+        after = {self.number(item) for item in self.actor.successors(state)}
+        steps = self.steps[own] = tuple(sorted(after - {own}))
+        self.crash[own] = self.number(self.actor.crash(state)) if Late.CRASH in self.world.late else own
+        return steps
 
     def _parts(self, state: KubernetesSide) -> tuple[int, ...]:
         fresh = [-1]
@@ -95,8 +101,7 @@ class KubernetesTable:
         after = self._patches.get(key)
         if after is None:
             patched = self.actor.issue_patch(self.states.items[state], claim)
-            after = self._patches[key] = state if patched is None else self.states.number(patched)
-            self.grow()
+            after = self._patches[key] = state if patched is None else self.number(patched)
         return after
 
 
@@ -109,7 +114,7 @@ class YarnTable:
         self.actor = Yarn(world, bridge)
         self.states: Interned[tuple[YarnSide, ...]] = Interned()
         self.views: Interned[tuple[YarnPart, ...]] = Interned()
-        self.steps: list[tuple[int, ...]] = []
+        self.steps: list[tuple[int, ...] | None] = []
         self.used: list[int] = []
         self.permitted: list[int] = []
         self.offered: list[int] = []
@@ -117,25 +122,30 @@ class YarnTable:
         self.crash: list[int] = []
         self._updates: dict[int, tuple[int, ...]] = {}
 
-    def grow(self) -> None:
-        """Fill in the rows of all states found so far, and of those found by doing so."""
-        while len(self.steps) < len(self.states.items):
-            own = len(self.steps)
-            sides = self.states.items[own]
-            after = set()
-            for place, side in enumerate(sides):
-                for item in self.actor.successors(side):
-                    after.add(self.states.number((*sides[:place], item, *sides[place + 1 :])))
-            self.steps.append(tuple(sorted(after - {own})))
+    def number(self, sides: tuple[YarnSide, ...]) -> int:
+        """Give the number of a state, with what every search has to know of it."""
+        number = self.states.number(sides)
+        if number == len(self.steps):
+            self.steps.append(None)
+            self.crash.append(-1)
             self.used.append(sum(side.used for side in sides))
             self.permitted.append(sum(self.actor.permitted(side) for side in sides))
             self.offered.append(sum(self.actor.offered(side) for side in sides))
             parts = tuple(YarnPart(self.actor.memory(side.known), side.office == 2) for side in sides)
             self.part.append(self.views.number(parts))
-            crashed = own
-            if Late.CRASH in self.world.late:
-                crashed = self.states.number(tuple(self.actor.crash(side) for side in sides))
-            self.crash.append(crashed)
+        return number
+
+    def fill(self, own: int) -> tuple[int, ...]:
+        """Give the steps of a state that is visited for the first time."""
+        sides = self.states.items[own]
+        after = set()
+        for place, side in enumerate(sides):
+            for item in self.actor.successors(side):
+                after.add(self.number((*sides[:place], item, *sides[place + 1 :])))
+        steps = self.steps[own] = tuple(sorted(after - {own}))
+        if Late.CRASH in self.world.late:
+            self.crash[own] = self.number(tuple(self.actor.crash(side) for side in sides))
+        return steps
 
     def update(self, state: int, place: int, value: int) -> tuple[int, ...]:
         """Give what may come of an update that the bridge sends; nothing where the world has no room for it."""
@@ -144,10 +154,9 @@ class YarnTable:
         if after is None:
             sides = self.states.items[state]
             after = self._updates[key] = tuple(
-                self.states.number((*sides[:place], side, *sides[place + 1 :]))
+                self.number((*sides[:place], side, *sides[place + 1 :]))
                 for side in self.actor.issue_update(sides[place], value)
             )
-            self.grow()
         return after
 
 
