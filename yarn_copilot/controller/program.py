@@ -146,7 +146,7 @@ class Controller:
         )
 
         def build(state: ClusterState, port: ClusterPort, settings: Settings) -> ClusterLoops:
-            return build_cluster(
+            loops = build_cluster(
                 state,
                 port,
                 context=context,
@@ -154,6 +154,8 @@ class Controller:
                 notices=self.notices,
                 on_reachable=self._cluster_reachable,
             )
+            loops.capacity.decide_again = lambda wanted: self.planning.decide_again(wanted)
+            return loops
 
         self.cluster_set.join(build)
         self.claims = ClaimReconciler(
@@ -176,8 +178,6 @@ class Controller:
             policy=to_policy(settings),
             batch_interval_seconds=settings.capacity.batch_interval_seconds,
         )
-        for loops in self.clusters.values():
-            loops.capacity.decide_again = self.planning.decide_again
 
     async def run(self) -> None:
         """Run all loops until cancelled."""
