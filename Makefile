@@ -20,7 +20,7 @@ PYTEST := $(BIN)/python -m pytest -m "not soak"
 CODE := batch_resources yarn_copilot lab tests benchmarks
 LINTED := $(CODE) .ci/stages.py
 
-.PHONY: help venv check format unit contract fuzz lab-test prepare test coverage soak bench demo proto lock docs clean
+.PHONY: help venv check format unit model contract fuzz lab-test prepare test coverage soak bench demo proto lock docs clean
 
 help: ## Show this help
 	@echo "yarn-copilot: what you can do here"
@@ -59,6 +59,9 @@ format: $(READY) ## Format the code and mend what ruff can mend
 unit: $(READY) ## Unit tests, under a minute
 	$(PYTEST) tests/unit -n 2 -q --junitxml=$(REPORTS)/unit.xml $(ARGS)
 
+model: $(READY) ## Search a small world for a unit sold twice: one lateness and every pair, mutants, liveness
+	$(PYTEST) tests/model -n 2 -q -rP --junitxml=$(REPORTS)/model.xml $(ARGS)
+
 contract: $(READY) ## Adapters against in-process servers on loopback
 	$(PYTEST) tests/contract -q --junitxml=$(REPORTS)/contract.xml $(ARGS)
 
@@ -73,8 +76,8 @@ fuzz: $(READY) ## Long fuzzing of bytes and files that others send us (about FUZ
 lab-test: prepare ## The whole on real servers: etcd, kube-apiserver, kube-scheduler, YARN
 	$(PYTEST) tests/lab -q --junitxml=$(REPORTS)/lab.xml $(ARGS)
 
-test: $(READY) ## Everything: check, unit, contract, lab; one summary at the end
-	$(BIN)/python .ci/stages.py check unit contract lab-test
+test: $(READY) ## Everything: check, unit, model, contract, lab; one summary at the end
+	$(BIN)/python .ci/stages.py check unit model contract lab-test
 
 coverage: $(READY) ## Branch coverage of unit and contract tests
 	$(PYTEST) tests/unit tests/contract -q --cov --cov-report=term-missing:skip-covered $(ARGS)

@@ -38,6 +38,11 @@ class Hold(StrEnum):
     UNRECOGNIZED_BACKOFF = "unrecognized_backoff"
     FALL_OF_USE_UNPROVEN = "fall_of_use_unproven"
     FOREIGN_WRITER = "foreign_writer"
+    PUBLICATION_AWAITED = "publication_awaited"
+    SETTLING = "settling"
+    FRESH_READ_AWAITED = "fresh_read_awaited"
+    CAPACITY_FALL_UNPROVEN = "capacity_fall_unproven"
+    EARLIER_LEADER_AWAITED = "earlier_leader_awaited"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -61,6 +66,9 @@ class ManagerObservation:
         used_is_proven: use was seen twice since this process started, so an older claim may fall to it.
         sends: updates that may still change C.
         weight: share of the node's YARN part, against the other clusters on it.
+        proven: the larger of capacity and use that two reads have proven to be in force; mode strict lowers a claim by
+            nothing else (see `batch_resources.applied`).
+        outlives_earlier_leaders: its newest read began after every message of an earlier leader had died.
         retry_at: no update before this moment (back-off after an "unrecognized node" answer).
         cluster_is_known: a cluster of that id is configured.
     """
@@ -74,7 +82,45 @@ class ManagerObservation:
     sends: Sends = ()
     weight: int = 1
     retry_at: float = 0.0
+    proven: YarnResources | None = None
+    outlives_earlier_leaders: bool = False
     cluster_is_known: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permissions:
+    """Hold what mode strict needs of a Node's history to know which permissions are still open.
+
+    Attributes:
+        allocatable: A as published; keys that are missing count as zero.
+        settle_since: moment of the last fall of A, or of a gap in what was seen; None before the first version.
+        requested: K by a consistent list of the node's pods and a Node that no version seen since has replaced.
+        requested_at: when that read began.
+        counter_is_ours: the newest write of the claim was made in this term of office.
+        has_outstanding_patch: a patch of ours may still land.
+        written_at: when the claim or its counter was last seen to change.
+    """
+
+    allocatable: BatchResources = ZERO_BATCH
+    settle_since: float | None = None
+    requested: BatchResources | None = None
+    requested_at: float | None = None
+    counter_is_ours: bool = False
+    has_outstanding_patch: bool = False
+    written_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """Hold who waits for capacity on a node.
+
+    Attributes:
+        kubernetes: what batch pods that are not scheduled could use here.
+        yarn_waits: applications wait for containers that this node could run; None when unknown.
+    """
+
+    kubernetes: BatchResources = ZERO_BATCH
+    yarn_waits: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +141,8 @@ class NodeObservation:
         unread_claim: the part of an older claim that belongs to NodeManagers whose use was never read (their cluster
             has been down since this process started); None when every use is known.
         release_is_proven: no NodeManager of ours can still run anything here, so an entry of ours may go.
+        permissions: what is open, for mode strict.
+        demand: who waits for capacity here, for mode strict.
     """
 
     node: str
@@ -109,6 +157,8 @@ class NodeObservation:
     window: Window = ()
     unread_claim: BatchResources | None = None
     release_is_proven: bool = False
+    permissions: Permissions = Permissions()
+    demand: Demand = Demand()
 
 
 class ClaimAction(StrEnum):
@@ -121,13 +171,26 @@ class ClaimAction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerPlan:
-    """Hold the decision for one NodeManager; `target` None means that nothing can be said (RM does not know it)."""
+    """Hold the decision for one NodeManager.
+
+    Attributes:
+        target: C as it should become; None when nothing can be said (the RM does not know it).
+        sends_update: an update is to be sent now.
+        claim: its part of T.
+        update: the value to send now, on the way to the target; None for the target itself.
+    """
 
     key: ManagerKey
     target: YarnResources | None
     sends_update: bool
     claim: BatchResources
     holds: tuple[Hold, ...] = ()
+    update: YarnResources | None = None
+
+    @property
+    def next_value(self) -> YarnResources | None:
+        """Give what an update sent now carries."""
+        return self.target if self.update is None else self.update
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +205,7 @@ class NodePlan:
         claim: T as it should be; None when there is nothing to claim.
         claim_action: whether the annotation has to change for it.
         recheck_at: moment at which the passing of time alone may change the decision.
+        wants_fresh_read: the next step lacks nothing but a fresh read of the Node and its pods.
     """
 
     node: str
@@ -154,3 +218,4 @@ class NodePlan:
     claim_action: ClaimAction = ClaimAction.KEEP
     holds: tuple[Hold, ...] = field(default=())
     recheck_at: float | None = None
+    wants_fresh_read: bool = False

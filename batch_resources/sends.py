@@ -25,6 +25,7 @@ class Send:
         is_lost: the call ended without an answer, so it may have landed, land later, or never.
         is_overtaken: a newer send was read back after both had been answered. One ResourceManager takes updates from
             one queue, so this one was worked off; it stays outstanding for rules that must not rely on the queue.
+        is_confirmed: it was answered and read back; a copy of it may still be alive until its lifetime is over.
     """
 
     resources: YarnResources
@@ -32,6 +33,7 @@ class Send:
     answered_at: float | None = None
     is_lost: bool = False
     is_overtaken: bool = False
+    is_confirmed: bool = False
 
 
 Sends = tuple[Send, ...]
@@ -84,6 +86,26 @@ def confirm(sends: Sends, read: YarnResources, *, read_began_at: float) -> Sends
 def may_disturb_use(sends: Sends) -> bool:
     """Tell whether the moment in which the scheduler shows a use of zero may still lie ahead for one of the sends."""
     return any(not send.is_overtaken for send in sends)
+
+
+def mark_confirmed(sends: Sends, read: YarnResources, *, read_began_at: float) -> Sends:
+    """Note which answered sends a later read shows as the node's value, and keep them until their lifetime is over."""
+    if not sends:
+        return sends
+    return tuple(
+        replace(send, is_confirmed=True) if _is_shown(send, read, read_began_at) and not send.is_confirmed else send
+        for send in sends
+    )
+
+
+def unconfirmed(sends: Sends) -> Sends:
+    """Give the sends that may not have landed yet."""
+    return tuple(send for send in sends if not send.is_confirmed)
+
+
+def all_show(sends: Sends, read: YarnResources) -> bool:
+    """Tell whether nothing that may still land, or land again, would change a node that shows this value."""
+    return all(send.is_confirmed and send.resources == read for send in sends)
 
 
 def _is_shown(send: Send, read: YarnResources, read_began_at: float) -> bool:

@@ -39,7 +39,7 @@ def _shares(node: NodeObservation, budget: BatchResources, policy: Policy) -> tu
     frozen = ZERO_BATCH
     weight_sum = 0
     for manager in node.managers:
-        if _can_be_told(manager):
+        if can_be_told(manager):
             weight_sum += max(manager.weight, 1)
         else:
             frozen = frozen + policy.units.to_batch(_held(manager), normalization_ratio=node.normalization_ratio)
@@ -48,7 +48,7 @@ def _shares(node: NodeObservation, budget: BatchResources, policy: Policy) -> tu
     rest = (budget - frozen).floored()
     shares = []
     for manager in node.managers:
-        if not _can_be_told(manager):
+        if not can_be_told(manager):
             shares.append(ZERO_YARN)
             continue
         part = BatchResources(
@@ -59,7 +59,7 @@ def _shares(node: NodeObservation, budget: BatchResources, policy: Policy) -> tu
     return tuple(shares)
 
 
-def _can_be_told(manager: ManagerObservation) -> bool:
+def can_be_told(manager: ManagerObservation) -> bool:
     return manager.reachable and manager.accepts_updates and manager.capacity is not None
 
 
@@ -81,9 +81,9 @@ def _plan_manager(
     now: float,
 ) -> ManagerPlan:
     claim = manager_claim(manager, policy, node.normalization_ratio)
-    if not _can_be_told(manager):
+    if not can_be_told(manager):
         return ManagerPlan(key=manager.key, target=None, sends_update=False, claim=claim, holds=(_why_mute(manager),))
-    assert manager.capacity is not None  # noqa: S101  # narrowed by _can_be_told
+    assert manager.capacity is not None  # noqa: S101  # narrowed by can_be_told
     target, holds = _target(manager, manager.capacity, share, policy, may_grow=may_grow)
     wanted = target != manager.capacity
     already_sent = is_under_way(manager.sends, target)

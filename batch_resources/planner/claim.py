@@ -35,7 +35,7 @@ def plan_claim(
     if node.others is None:
         return wanted, ClaimAction.KEEP, ()
     if wanted is None:
-        return _plan_release(node)
+        return plan_release(node)
     holds: tuple[Hold, ...] = ()
     if node.claimed is not None and not _fall_is_proven(node):
         held = wanted.at_least(node.claimed)
@@ -45,7 +45,7 @@ def plan_claim(
     return wanted, action, holds
 
 
-def _plan_release(node: NodeObservation) -> tuple[BatchResources | None, ClaimAction, tuple[Hold, ...]]:
+def plan_release(node: NodeObservation) -> tuple[BatchResources | None, ClaimAction, tuple[Hold, ...]]:
     if node.claimed is None:
         return None, ClaimAction.KEEP, ()
     if node.release_is_proven:

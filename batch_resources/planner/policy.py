@@ -3,10 +3,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 from batch_resources.resources import ZERO_BATCH, ZERO_YARN, BatchResources, YarnResources
 from batch_resources.units import UnitModel
+
+
+class Mode(StrEnum):
+    """Choose how the idle capacity of a node is shared."""
+
+    SHARED = "shared"
+    STRICT = "strict"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boundary:
+    """Say where the boundary between the two sides goes in mode strict, and how long its steps wait.
+
+    Attributes:
+        yarn_weight: YARN's share of what is free while neither side, or both, wait; the other one is Kubernetes'.
+        kubernetes_minimum: amount that YARN leaves to Kubernetes; one unit keeps a fall of origin visible.
+        settle_seconds: time after a fall of allocatable in which earlier permissions turn into binds.
+        fresh_read_seconds: longest time from the begin of a fresh read to the update sent because of it.
+        nudge_seconds: time after which a claim that koord-manager has not published is written again, equal.
+    """
+
+    yarn_weight: int = 1
+    kubernetes_weight: int = 1
+    kubernetes_minimum: BatchResources = field(default_factory=lambda: BatchResources(cpu_milli=1, memory_bytes=1))
+    settle_seconds: float = 10.0
+    fresh_read_seconds: float = 2.0
+    nudge_seconds: float = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +50,8 @@ class Policy:
         origin_max_age_seconds: an older origin counts as unknown.
         require_node_metric: an origin of unknown age does not let capacity grow.
         growth_window_seconds: length of the window whose minimum bounds growth.
+        mode: shared offers what is free to both sides, strict never sells a unit twice.
+        boundary: mode strict's part.
     """
 
     units: UnitModel
@@ -33,6 +63,8 @@ class Policy:
     origin_max_age_seconds: float = 900.0
     require_node_metric: bool = True
     growth_window_seconds: float = 60.0
+    mode: Mode = Mode.SHARED
+    boundary: Boundary = field(default_factory=Boundary)
 
     def reserve(self, origin: BatchResources) -> BatchResources:
         """Compute R for an origin: percentage rounded up, plus the absolute part."""

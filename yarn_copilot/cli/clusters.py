@@ -22,12 +22,14 @@ from yarn_copilot.hadoop.failover import MonotonicClock
 from yarn_copilot.hadoop.guarding import VersionGuard
 from yarn_copilot.hadoop.rest.authentication import WebIdentity, token_file
 from yarn_copilot.hadoop.rest.client import RestResourceManagerClient
+from yarn_copilot.hadoop.rest.scheduler import RestSchedulerReader
 from yarn_copilot.hadoop.rest.transport import WebOptions, WebTransport
 from yarn_copilot.observability.reasons import Reason
 
 logger = logging.getLogger(__name__)
 
 _VERSION_BYTES_MAX: Final = 1_048_576
+_NODE_BYTES_MAX: Final = 1_048_576
 
 
 def surroundings(hadoop: HadoopSettings, environ: Mapping[str, str]) -> Surroundings:
@@ -137,6 +139,19 @@ class _Told:
     bad: list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class _Clients:
+    """Hold what is open to one cluster."""
+
+    resource_manager: ResourceManager
+    scheduler: RestSchedulerReader | None
+
+    async def aclose(self) -> None:
+        await self.resource_manager.aclose()
+        if self.scheduler is not None:
+            await self.scheduler.aclose()
+
+
 class ClusterClients:
     """Own the clients of all clusters; belongs to one event loop."""
 
@@ -145,7 +160,7 @@ class ClusterClients:
         self._hadoop = hadoop
         self._clock = clock
         self._events = events
-        self._open: dict[str, ResourceManager] = {}
+        self._open: dict[str, _Clients] = {}
 
     def port(self, cluster: ClusterConfiguration) -> ClusterPort:
         """Make a cluster's port; its client is closed by `aclose`, or when the cluster changes or goes.
@@ -153,9 +168,15 @@ class ClusterClients:
         Raises:
             ConfigError: the cluster cannot be reached in the way that the settings say.
         """
-        self._open[cluster.id] = client = resource_manager(cluster, self._hadoop, self._clock)
+        client = resource_manager(cluster, self._hadoop, self._clock)
+        scheduler = None
+        if cluster.web_addresses:
+            web = web_transport(cluster, self._hadoop, max_response_bytes=_NODE_BYTES_MAX)
+            scheduler = RestSchedulerReader(web)
+        self._open[cluster.id] = _Clients(client, scheduler)
         return ClusterPort(
             resource_manager=client,
+            scheduler=scheduler,
             addresses=addresses_of(cluster, transport_of(self._hadoop, cluster.id)),
             heartbeat_seconds=cluster.heartbeat_seconds,
         )

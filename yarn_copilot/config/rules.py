@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from yarn_copilot.config.selectors import SelectorError, parse_selector
-from yarn_copilot.config.settings import Settings
+from yarn_copilot.config.settings import Settings, SharingMode
 
 RULE_SENTENCES: Final[tuple[str, ...]] = (
     "`kubernetes.request_timeout_seconds` and `hadoop.call_timeout_seconds` are below "
@@ -24,6 +24,10 @@ RULE_SENTENCES: Final[tuple[str, ...]] = (
     "`capacity.kubernetes_max_silence_seconds` is at least `kubernetes.watch_silence_timeout_seconds`: a healthy "
     "watch may be quiet for so long.",
     "`yarn.message_lifetime_seconds` is at least `hadoop.call_timeout_seconds`.",
+    "With `capacity.mode: strict`, `yarn.message_lifetime_seconds` is above `hadoop.call_timeout_seconds`: an update "
+    "may wait in the ResourceManager after its call has ended.",
+    "In `capacity.strict`, `yarn_weight` or `kubernetes_weight` is above 0.",
+    "`capacity.strict.fresh_read_seconds` is below `capacity.strict.settle_seconds`.",
     "`yarn.confirm_interval_seconds` is at most `yarn.poll_interval_seconds`.",
     "Selectors have the equality form: `key=value` or `key!=value`, comma separated.",
     "Weights of `node_managers.cluster_weights` are from 1 to 1000000.",
@@ -118,6 +122,26 @@ def _silence(settings: Settings) -> Iterator[Problem]:
         )
 
 
+def _strict(settings: Settings) -> Iterator[Problem]:
+    strict, yarn, call = settings.capacity.strict, settings.yarn, settings.hadoop.call_timeout_seconds
+    if settings.capacity.mode is SharingMode.STRICT and yarn.message_lifetime_seconds == call:
+        yield Problem(
+            "yarn.message_lifetime_seconds",
+            f"is {call:g} but must be above hadoop.call_timeout_seconds in mode strict, because an update may wait in "
+            "the ResourceManager's queue after its call has ended",
+        )
+    if strict.yarn_weight + strict.kubernetes_weight == 0:
+        yield Problem(
+            "capacity.strict.yarn_weight", "is 0 as kubernetes_weight is: one of them must be above 0 to share anything"
+        )
+    if strict.fresh_read_seconds >= strict.settle_seconds:
+        yield Problem(
+            "capacity.strict.fresh_read_seconds",
+            f"is {strict.fresh_read_seconds:g} but must be below settle_seconds ({strict.settle_seconds:g}): what a "
+            "growth rests on has to be younger than what it waited for",
+        )
+
+
 def _selectors(settings: Settings) -> Iterator[Problem]:
     managers = settings.node_managers
     for name, text in (("pod_selector", managers.pod_selector), ("host_node_selector", managers.host_node_selector)):
@@ -157,6 +181,7 @@ _RULES: Final[tuple[Callable[[Settings], Iterator[Problem]], ...]] = (
     _deadlines,
     _yarn,
     _silence,
+    _strict,
     _selectors,
     _weights,
     _election,

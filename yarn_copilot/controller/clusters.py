@@ -12,7 +12,7 @@ from yarn_copilot.controller.context import LoopContext
 from yarn_copilot.controller.memory import ManagerMemory
 from yarn_copilot.controller.node_capacity.reconciler import CapacityReconciler
 from yarn_copilot.controller.notices import NodeNotices
-from yarn_copilot.controller.ports import ResourceManager
+from yarn_copilot.controller.ports import ResourceManager, SchedulerReader
 from yarn_copilot.controller.queues.reader import QueueReader
 from yarn_copilot.controller.state.cluster import ClusterState
 from yarn_copilot.controller.translation import to_poll_settings
@@ -26,11 +26,13 @@ class ClusterPort:
         resource_manager: the client.
         addresses: where it connects to, for people.
         heartbeat_seconds: NodeManager heartbeat interval from the cluster's own configuration.
+        scheduler: reads what the ResourceManager's scheduler works with; without it mode strict lowers no claim.
     """
 
     resource_manager: ResourceManager
     addresses: tuple[str, ...]
     heartbeat_seconds: float
+    scheduler: SchedulerReader | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,6 +78,7 @@ def build_cluster(
         settings=to_poll_settings(settings),
         on_reachable=on_reachable,
         on_applied=on_applied,
+        scheduler=port.scheduler,
     )
     loops = ClusterLoops(
         state=state,

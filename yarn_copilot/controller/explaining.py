@@ -12,6 +12,13 @@ from batch_resources.ledger import ClaimAction, Hold, ManagerPlan, NodePlan
 from batch_resources.planner.policy import Policy
 from yarn_copilot.controller.view import BatchView, NodeManagerView, NodeView, YarnView
 
+_STRICT_SENTENCES = {
+    Hold.PUBLICATION_AWAITED: "koord-manager has not published yet what the claim leaves to Kubernetes; it is nudged by writing the claim again.",
+    Hold.SETTLING: "YARN does not grow yet: batch allocatable fell a moment ago, and binds that were decided before may still land.",
+    Hold.FRESH_READ_AWAITED: "The node and its pods are read once more before YARN's capacity moves.",
+    Hold.CAPACITY_FALL_UNPROVEN: "The claim could be lower, but it is not proven yet that YARN's scheduler works with the lower capacity.",
+}
+
 
 def explain_node(view: NodeView, plan: NodePlan | None, policy: Policy, why_no_writes: str) -> list[str]:
     """Explain one node.
@@ -87,6 +94,8 @@ def _manager(manager: NodeManagerView, decision: ManagerPlan, policy: Policy) ->
         yield f"{where}: capacity is {have} and goes to {_yarn(manager.target)}{pending}."
     if Hold.FLOOR_OVERCOMMIT in decision.holds:
         yield f"The floor of {policy.floor.memory_mib} MiB and {policy.floor.vcores} vcores stays although less is left."
+    if Hold.EARLIER_LEADER_AWAITED in decision.holds:
+        yield "Nothing is sent yet: updates of an earlier leader may still arrive."
     if Hold.DEAD_BAND in decision.holds:
         yield "The growth is smaller than the dead band and is not sent."
     if Hold.UNRECOGNIZED_BACKOFF in decision.holds:
@@ -119,6 +128,9 @@ def _claim(view: NodeView, plan: NodePlan) -> Iterator[str]:
         yield f"Koordinator is told that YARN holds {claimed}: the larger of use and floor."
     else:
         yield f"Koordinator is told that YARN holds {claimed}; it should be {_batch(view.claim_wanted)} and is being written."
+    for hold, sentence in _STRICT_SENTENCES.items():
+        if hold in plan.holds:
+            yield sentence
     if Hold.FALL_OF_USE_UNPROVEN in plan.holds:
         yield "The claim could be lower, but that use has fallen is not proven yet."
 

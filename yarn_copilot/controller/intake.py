@@ -48,6 +48,16 @@ class KubernetesIntake:
         if is_managed and (before is None or _ledger(before) != _ledger(after)):
             self._dirty.mark(after.name)
 
+    def version_seen(self, facts: NodeFacts) -> None:
+        """Take every version of a Node that the watch delivers, in order."""
+        if self._book is not None and self._book.note_version(facts, now=self._clock.monotonic()):
+            self._dirty.mark(facts.name)
+
+    def versions_missed(self) -> None:
+        """Take note of a new list: what happened since the last word is not known."""
+        if self._book is not None:
+            self._book.note_gap(now=self._clock.monotonic())
+
     def pod_changed(self, node: str) -> None:
         """Take a change of a node's booked sum."""
         if self._book is not None and self._book.memory(node) is not None:
@@ -73,4 +83,11 @@ def _has_entry(facts: NodeFacts) -> bool:
 
 
 def _ledger(facts: NodeFacts) -> tuple[object, ...]:
-    return (facts.origin, facts.third_party_text, facts.normalization_ratio, _identity(facts))
+    return (
+        facts.origin,
+        facts.allocatable,
+        facts.third_party_text,
+        facts.counter,
+        facts.normalization_ratio,
+        _identity(facts),
+    )

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from batch_resources.applied import AppliedEvidence, start_anew
 from batch_resources.evidence import UseEvidence, distrust, forget_pending
 from batch_resources.growth import Window
 from batch_resources.ledger import ManagerKey, NodePlan
 from batch_resources.resources import BatchResources
 from batch_resources.sends import Sends
 from yarn_copilot.controller.identity.matching import Candidate
+from yarn_copilot.controller.permissions import PermissionMemory
 from yarn_copilot.hadoop.model import NodeId
 
 MAX_POSSIBLE = 64
@@ -28,6 +30,7 @@ class ManagerMemory:
     Attributes:
         node_id: parsed form of the key's node id; None while the RM does not list the NodeManager.
         candidate: pod or Node that it stands for; None when that is gone and only its use is still watched.
+        applied: what is proven to be in force, for mode strict.
         incarnation: which ResourceManager the evidence comes from.
         not_running_since: monotonic moment since which its use is unknown; None while it is known.
         unrecognized_count: consecutive "unrecognized node" answers, for the back-off.
@@ -38,18 +41,21 @@ class ManagerMemory:
     candidate: Candidate | None
     evidence: UseEvidence = field(default_factory=UseEvidence)
     sends: Sends = ()
+    applied: AppliedEvidence = field(default_factory=AppliedEvidence)
     incarnation: int = 0
     not_running_since: float | None = None
     unrecognized_count: int = 0
     retry_at: float = 0.0
 
     def restart_evidence(self) -> None:
-        """Ask for two new reads before use may fall."""
+        """Ask for two new reads before use, or a claim, may fall."""
         self.evidence = forget_pending(self.evidence)
+        self.applied = start_anew(self.applied)
 
     def distrust_use(self) -> None:
         """Ask for two new reads before use may fall below the claim that is found."""
         self.evidence = distrust(self.evidence)
+        self.applied = start_anew(self.applied)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -116,6 +122,7 @@ class NodeMemory:
     window: Window = ()
     managers: dict[ManagerKey, ManagerMemory] = field(default_factory=dict)
     claim: ClaimMemory = field(default_factory=ClaimMemory)
+    permissions: PermissionMemory = field(default_factory=PermissionMemory)
     plan: NodePlan | None = None
     planned_at: float | None = None
     unread_claim: BatchResources | None = None

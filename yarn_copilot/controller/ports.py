@@ -7,11 +7,18 @@ joins both. Everything here is asynchronous I/O with a deadline inside the adapt
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from yarn_copilot.hadoop.model import ClusterMetrics, NodeReport, NodeResourceUpdate, QueueInfo
-from yarn_copilot.kube.model import Node
+from yarn_copilot.hadoop.model import (
+    ClusterMetrics,
+    NodeId,
+    NodeReport,
+    NodeResourceUpdate,
+    QueueInfo,
+    SchedulerReading,
+)
+from yarn_copilot.kube.model import Node, Pod
 
 
 class Clock(Protocol):
@@ -51,6 +58,31 @@ class ResourceManager(Protocol):
 
     async def aclose(self) -> None:
         """Close connections."""
+
+
+class SchedulerReader(Protocol):
+    """Ask one YARN cluster's active ResourceManager what its scheduler works with.
+
+    The node list of `ResourceManager` has no such figures; only the web services do (available beside used).
+    """
+
+    async def read_scheduler(self, node_ids: Collection[NodeId]) -> Mapping[NodeId, SchedulerReading]:
+        """Read the nodes named; what the ResourceManager does not know is missing in the answer.
+
+        Raises:
+            YarnCopilotError: nothing could be read.
+        """
+
+
+class PodLister(Protocol):
+    """List pods from the API server's storage, not from a cache."""
+
+    async def list_node_pods(self, node_name: str) -> Sequence[Pod]:
+        """List the pods bound to a node as they are now.
+
+        Raises:
+            KubeAPIError: the list could not be read, or holds a pod that cannot be decoded.
+        """
 
 
 class NodeAnnotationWriter(Protocol):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from yarn_copilot.controller.cluster_set import ClusterSet
 from yarn_copilot.controller.clusters import ClusterLoops, ClusterPort, build_cluster
 from yarn_copilot.controller.context import LoopContext
 from yarn_copilot.controller.dirty import DirtyNodes
+from yarn_copilot.controller.fresh_reads.reader import FreshReads
 from yarn_copilot.controller.gate import WriteGate
 from yarn_copilot.controller.intake import KubernetesIntake
 from yarn_copilot.controller.notices import NodeNotices
@@ -89,7 +91,9 @@ class Controller:
         intake = KubernetesIntake(self.dirty, outside.clock, self.notices.tell_foreign_writer)
         host_selector = LabelSelector.parse(managers.host_node_selector) if managers.host_node_selector else None
         self.reduce_node = NodeReducer(host_selector, physical_cpu=settings.capacity.cpu_unit is CpuUnit.PHYSICAL)
+        self.reduce_pod = PodReducer(LabelSelector.parse(managers.pod_selector))
         self.nodes = NodeTable(intake.node_changed)
+        self.nodes.on_version, self.nodes.on_gap = intake.version_seen, intake.versions_missed
         self.pods = PodLedger(
             intake.pod_changed,
             count_node_manager_pod=managers.count_node_manager_pod,
@@ -103,7 +107,7 @@ class Controller:
         self.watches = KubernetesWatches(
             outside.kubernetes,
             nodes=(self.reduce_node, self.nodes),
-            pods=(PodReducer(LabelSelector.parse(managers.pod_selector)), self.pods),
+            pods=(self.reduce_pod, self.pods),
             metrics=(reduce_node_metric, self.ages),
             clock=outside.clock,
         )
@@ -142,7 +146,7 @@ class Controller:
         )
 
         def build(state: ClusterState, port: ClusterPort, settings: Settings) -> ClusterLoops:
-            return build_cluster(
+            loops = build_cluster(
                 state,
                 port,
                 context=context,
@@ -150,16 +154,26 @@ class Controller:
                 notices=self.notices,
                 on_reachable=self._cluster_reachable,
             )
+            loops.capacity.decide_again = lambda wanted: self.planning.decide_again(wanted)
+            return loops
 
         self.cluster_set.join(build)
         self.claims = ClaimReconciler(
             outside.kubernetes, outside.kubernetes, context=context, on_refused=self._claim_refused
+        )
+        self.fresh_reads = FreshReads(
+            outside.kubernetes,
+            outside.kubernetes,
+            context=context,
+            pods=self.pods,
+            reduce_pod=self.reduce_pod,
         )
         self.planning = PlanningLoop(
             context,
             pods=self.pods,
             capacities=self.cluster_set.capacities,
             claims=self.claims,
+            fresh_reads=self.fresh_reads,
             notices=self.notices,
             policy=to_policy(settings),
             batch_interval_seconds=settings.capacity.batch_interval_seconds,
@@ -171,6 +185,7 @@ class Controller:
             self.watches.start(group)
             self.cluster_set.start(functools.partial(self._keep, group))
             self._keep(group, "third_party", self._run_claims)
+            self._keep(group, "fresh_reads", self._run_fresh_reads)
             self._keep(group, "planning", self._run_planning)
             self._keep(group, "pulse", self._run_pulse)
 
@@ -189,6 +204,9 @@ class Controller:
 
     async def _run_claims(self) -> None:
         await self.claims.run(parallel=self.settings.kubernetes.parallel_patches)
+
+    async def _run_fresh_reads(self) -> None:
+        await self.fresh_reads.run(parallel=self.settings.kubernetes.parallel_patches)
 
     async def _run_planning(self) -> None:
         await self.planning.run(self._wait_for_complete_view)
@@ -239,6 +257,8 @@ class Controller:
     def leadership_changed(self, is_leader: bool, term: int) -> None:
         """Start a term: forget what only the last one knew, and plan everything."""
         self.outside.metrics.set_leader(is_leader, term)
+        self.book.office_since = self.outside.clock.monotonic() if is_leader else None
+        self.book.term_name = f"{secrets.token_hex(6)}-{term}"
         for memory in self.book.memories.values():
             memory.claim.written_version = 0
             memory.claim.possible = ()

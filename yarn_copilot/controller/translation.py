@@ -6,10 +6,10 @@ The one place where configuration keys meet domain names; used at start and at e
 
 from __future__ import annotations
 
-from batch_resources.planner.policy import Policy
+from batch_resources.planner.policy import Boundary, Mode, Policy
 from batch_resources.resources import BatchResources, YarnResources
 from batch_resources.units import UnitModel
-from yarn_copilot.config.settings import Settings
+from yarn_copilot.config.settings import Settings, SharingMode, StrictSettings
 from yarn_copilot.controller.book import BookSettings
 from yarn_copilot.controller.cluster_view.poller import PollSettings
 
@@ -29,6 +29,21 @@ def to_policy(settings: Settings) -> Policy:
         origin_max_age_seconds=capacity.origin_max_age_seconds,
         require_node_metric=capacity.require_node_metric,
         growth_window_seconds=capacity.growth_window_seconds,
+        mode=Mode(capacity.mode.value),
+        boundary=_to_boundary(capacity.strict),
+    )
+
+
+def _to_boundary(strict: StrictSettings) -> Boundary:
+    return Boundary(
+        yarn_weight=strict.yarn_weight,
+        kubernetes_weight=strict.kubernetes_weight,
+        kubernetes_minimum=BatchResources(
+            cpu_milli=strict.kubernetes_minimum_cpu_milli, memory_bytes=strict.kubernetes_minimum_memory_bytes
+        ),
+        settle_seconds=strict.settle_seconds,
+        fresh_read_seconds=strict.fresh_read_seconds,
+        nudge_seconds=strict.nudge_seconds,
     )
 
 
@@ -40,6 +55,7 @@ def to_book_settings(settings: Settings) -> BookSettings:
         foreign_hold_seconds=settings.capacity.foreign_writer_hold_seconds,
         default_cluster=settings.node_managers.default_cluster,
         cluster_weights=settings.node_managers.cluster_weights,
+        is_strict=settings.capacity.mode is SharingMode.STRICT,
     )
 
 

@@ -97,6 +97,22 @@ class NodeReport(Struct, frozen=True, gc=False):
     labels: tuple[str, ...] = ()
 
 
+class SchedulerReading(Struct, frozen=True):
+    """Hold one node as the ResourceManager's scheduler has it, beside the node list.
+
+    Attributes:
+        total: used plus available; the node list can show a new total before the scheduler works with it.
+        used: handed out.
+        heartbeat: a text that changes only by a heartbeat of the NodeManager.
+        incarnation: a text that is another one for another ResourceManager, or the same after a restart.
+    """
+
+    total: Resource
+    used: Resource
+    heartbeat: str
+    incarnation: str
+
+
 class NodeResourceUpdate(Struct, frozen=True):
     """Ask for a node's total to become `resource`; the timeout is always explicit, in milliseconds."""
 

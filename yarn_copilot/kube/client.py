@@ -25,7 +25,7 @@ from yarn_copilot.kube.clock import Clock, SystemClock
 from yarn_copilot.kube.credentials import CredentialSource, find_credentials
 from yarn_copilot.kube.errors import KubeAPIError, KubeProtocolError, KubeTimeoutError, PreconditionFailedError, cut
 from yarn_copilot.kube.kinds import DECODE_ERRORS, ListMeta, Malformed, ResourceKind
-from yarn_copilot.kube.model import Lease, Node
+from yarn_copilot.kube.model import Lease, Node, Pod
 from yarn_copilot.kube.transport import ByteStream, Request, Transport
 
 T = TypeVar("T")
@@ -199,6 +199,21 @@ class KubeClient:
             token = metadata.continue_token
             if not token:
                 return
+
+    async def list_node_pods(self, node_name: str) -> list[Pod]:
+        """List the pods bound to a node from the API server's storage.
+
+        Raises:
+            KubeProtocolError: a pod cannot be decoded, so the list would not be complete.
+            KubeAPIError: otherwise, after three tries.
+        """
+        found: list[Pod] = []
+        async for page in self.list_pages(kinds.PODS, field_selector=f"spec.nodeName={node_name}"):
+            for item in page.items:
+                if not isinstance(item, Pod):
+                    raise KubeProtocolError(f"a pod on node {node_name} cannot be decoded")
+                found.append(item)
+        return found
 
     @asynccontextmanager
     async def watch(

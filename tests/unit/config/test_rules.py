@@ -49,6 +49,21 @@ def test_the_defaults_break_no_rule() -> None:
             id="no time for a renewal and a call",
         ),
         pytest.param(
+            "{capacity: {mode: strict}, yarn: {message_lifetime_seconds: 4}}",
+            ["yarn.message_lifetime_seconds: is 4 but must be above hadoop.call_timeout_seconds"],
+            id="strict: a message dies with its call",
+        ),
+        pytest.param(
+            "capacity: {strict: {yarn_weight: 0, kubernetes_weight: 0}}",
+            ["capacity.strict.yarn_weight: is 0", "above 0"],
+            id="strict: nobody has a share",
+        ),
+        pytest.param(
+            "capacity: {strict: {fresh_read_seconds: 10}}",
+            ["capacity.strict.fresh_read_seconds: is 10", "below settle_seconds (10)"],
+            id="strict: a fresh read as old as the wait",
+        ),
+        pytest.param(
             "yarn: {message_lifetime_seconds: 3}",
             ["yarn.message_lifetime_seconds: is 3", "at least hadoop.call_timeout_seconds (4)"],
             id="a message dies before its call ends",

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from batch_resources.resources import YarnResources
 from yarn_copilot.controller.book import to_yarn
 from yarn_copilot.controller.context import LoopContext
 from yarn_copilot.controller.memory import ManagerMemory
-from yarn_copilot.controller.ports import ResourceManager
+from yarn_copilot.controller.ports import ResourceManager, SchedulerReader
 from yarn_copilot.controller.state.cluster import Changes, ClusterState
 from yarn_copilot.controller.waiting import wait_at_most
 from yarn_copilot.errors import YarnCopilotError
+from yarn_copilot.hadoop.model import NodeId, SchedulerReading
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +47,7 @@ class ClusterPoller:
         settings: PollSettings,
         on_reachable: Callable[[ClusterState, bool], None],
         on_applied: Callable[[ManagerMemory, str], None],
+        scheduler: SchedulerReader | None = None,
     ) -> None:
         """Take what it fills, and the callbacks for a change of reachability and for a confirmed update."""
         self._state = state
@@ -57,6 +59,7 @@ class ClusterPoller:
         self.settings = settings
         self._on_reachable = on_reachable
         self._on_applied = on_applied
+        self._scheduler = scheduler
         self._expedite = asyncio.Event()
         self._pulse = context.pulse
         self.name = f"cluster_view of {state.cluster}"
@@ -92,9 +95,24 @@ class ClusterPoller:
             self._on_reachable(self._state, True)
             # What was decided meanwhile took this cluster for frozen.
             self._dirty.mark_all(self._book.names_of_cluster(self._state.cluster))
+        self._state.scheduled = await self._read_scheduler()
         self._learn(changes, now=now)
         self._metrics.observe_cycle("cluster_view", self._clock.monotonic() - began_at)
         self._tell_metrics(now)
+
+    async def _read_scheduler(self) -> Mapping[NodeId, SchedulerReading]:
+        """Ask for the scheduler's own figures where something waits for a proof; nothing otherwise, or on an error."""
+        if self._scheduler is None:
+            return {}
+        managers = [manager for _, manager in self._book.managers_of_cluster(self._state.cluster)]
+        waiting = [m.node_id for m in managers if m.node_id is not None and self._book.needs_proof(m)]
+        if not waiting:
+            return {}
+        try:
+            return await self._scheduler.read_scheduler(waiting)
+        except YarnCopilotError as problem:
+            self._metrics.count_error("cluster_view", problem)
+            return {}
 
     def _learn(self, changes: Changes, *, now: float) -> None:
         if changes.membership:
@@ -105,7 +123,7 @@ class ClusterPoller:
         self._is_falling = False
         for name, manager in self._book.managers_of_cluster(self._state.cluster):
             touched = manager.node_id in changes.nodes
-            if not touched and self._is_quiet(manager, incarnation):
+            if not touched and self._is_quiet(manager, incarnation) and not self._book.needs_proof(manager):
                 continue
             waiting = manager.sends
             changed = self._book.take_report(manager, self._state, now=now)

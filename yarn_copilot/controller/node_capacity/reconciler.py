@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from batch_resources.ledger import ManagerKey
 from batch_resources.resources import YarnResources
@@ -66,6 +66,8 @@ class CapacityReconciler:
         self._metrics = context.metrics
         self._on_sent = on_sent
         self._on_unrecognized = on_unrecognized
+        self.decide_again: Callable[[Wanted], YarnResources | None] = lambda wanted: wanted.resources
+        """Gives the value to send now, right before the call; None when it has become unnecessary or unsafe."""
         self._wanted: dict[ManagerKey, Wanted] = {}
         self._wake = asyncio.Event()
         self._failures = 0
@@ -104,6 +106,9 @@ class CapacityReconciler:
         for _ in range(UNKNOWN_PER_CYCLE):
             if not batch:
                 break
+            batch = self._decided_again(batch)
+            if not batch:
+                break
             try:
                 unknown = await self._send(batch)
             except NotLeaderError:
@@ -115,6 +120,15 @@ class CapacityReconciler:
         else:
             self._give_way(batch)
         self._metrics.observe_cycle("node_capacity", self._clock.monotonic() - began_at)
+
+    def _decided_again(self, batch: dict[ManagerKey, Wanted]) -> dict[ManagerKey, Wanted]:
+        """Ask for the values once more: what was decided may have waited for another call to end."""
+        decided = {}
+        for key, wanted in batch.items():
+            resources = self.decide_again(wanted)
+            if resources is not None:
+                decided[key] = replace(wanted, resources=resources)
+        return decided
 
     def _is_current(self, wanted: Wanted) -> bool:
         """Tell whether the NodeManager is still what it was when the update was decided."""

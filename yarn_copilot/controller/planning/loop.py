@@ -11,9 +11,11 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 from batch_resources.ledger import ClaimAction, NodePlan
-from batch_resources.planner.policy import Policy
-from batch_resources.planner.shared import plan_node
+from batch_resources.planner.plan import plan_node
+from batch_resources.planner.policy import Mode, Policy
+from batch_resources.resources import YarnResources
 from yarn_copilot.controller.context import LoopContext
+from yarn_copilot.controller.fresh_reads.reader import FreshReads
 from yarn_copilot.controller.memory import NodeMemory
 from yarn_copilot.controller.node_capacity.reconciler import CapacityReconciler, Wanted
 from yarn_copilot.controller.notices import NodeNotices, next_look
@@ -39,6 +41,7 @@ class PlanningLoop:
         pods: PodLedger,
         capacities: Mapping[str, CapacityReconciler],
         claims: ClaimReconciler,
+        fresh_reads: FreshReads,
         notices: NodeNotices,
         policy: Policy,
         batch_interval_seconds: float,
@@ -48,6 +51,7 @@ class PlanningLoop:
         self._pods = pods
         self._capacities = capacities
         self._claims = claims
+        self._fresh_reads = fresh_reads
         self._notices = notices
         self.policy = policy
         self.batch_interval_seconds = batch_interval_seconds
@@ -112,6 +116,25 @@ class PlanningLoop:
                 self._context.dirty.mark_at(name, max(moment, now + _TIMER_SLACK_SECONDS))
         return plan
 
+    def decide_again(self, wanted: Wanted) -> YarnResources | None:
+        """Give what to send to a NodeManager right now; None for nothing.
+
+        Mode strict lets a value go out only by what is known at that moment; the other mode's values keep.
+        """
+        if self.policy.mode is not Mode.STRICT:
+            return wanted.resources
+        memory = self._context.book.memory(wanted.node)
+        if memory is None:
+            return None
+        now = self._context.clock.monotonic()
+        observation = self._context.book.observe(memory, self.policy, now=now)
+        if observation is None:
+            return None
+        for decision in plan_node(observation, self.policy, now=now).managers:
+            if decision.key == wanted.manager.key and decision.sends_update:
+                return decision.next_value
+        return None
+
     def _hand_over(self, memory: NodeMemory, plan: NodePlan, *, since: float) -> None:
         if not any(decision.sends_update for decision in plan.managers) and not any(
             manager.sends for manager in memory.managers.values()
@@ -121,17 +144,22 @@ class PlanningLoop:
             writer = self._capacities.get(decision.key.cluster)
             if writer is None:
                 continue
-            if decision.sends_update and decision.target is not None:
+            resources = decision.next_value if decision.sends_update else None
+            if resources is not None:
                 writer.submit(
                     Wanted(
                         node=memory.name,
                         manager=memory.managers[decision.key],
-                        resources=decision.target,
+                        resources=resources,
                         since=memory.origin_changed_at or since,
                     )
                 )
             else:
                 writer.withdraw(decision.key)
+        if plan.wants_fresh_read:
+            self._fresh_reads.submit(memory.name)
+        else:
+            self._fresh_reads.withdraw(memory.name)
         if plan.claim_action is ClaimAction.KEEP:
             self._claims.withdraw(memory.name)
         else:

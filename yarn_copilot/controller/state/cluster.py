@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from yarn_copilot.controller.identity.host_index import HostIndex
-from yarn_copilot.hadoop.model import NodeId, NodeReport, NodeState, QueueInfo
+from yarn_copilot.hadoop.model import NodeId, NodeReport, NodeState, QueueInfo, SchedulerReading
 
 USE_IS_KNOWN = frozenset({NodeState.RUNNING, NodeState.DECOMMISSIONING})
 """States in which the scheduler holds the node, so that `used` means something."""
@@ -35,6 +35,7 @@ class ClusterState:
     Attributes:
         cluster: the id.
         reports: newest report of each node, in every state.
+        scheduled: the scheduler's own figures of the nodes that were asked for with the newest read.
         read_began_at: monotonic moment at which the newest complete read began; None before the first.
         reachable_since: end of the first read that succeeded after none did.
         error: why the last read failed; empty when it did not.
@@ -46,6 +47,7 @@ class ClusterState:
         self.cluster = cluster
         self.addresses = tuple(addresses)
         self.reports: Mapping[NodeId, NodeReport] = {}
+        self.scheduled: Mapping[NodeId, SchedulerReading] = {}
         self.index = HostIndex()
         self.read_began_at: float | None = None
         self.read_ended_at: float | None = None

@@ -12,9 +12,11 @@ from msgspec import Struct
 
 from batch_resources.annotations.origin import OriginReading, read_origin
 from batch_resources.annotations.third_party import ThirdPartyAllocations, ThirdPartyError, read_third_party
+from batch_resources.counting import Counter, read_counter
 from batch_resources.keys import (
     BATCH_CPU,
     BATCH_MEMORY,
+    CLAIM_COUNTER_ANNOTATION,
     CLUSTER_ID_ANNOTATION,
     CPU_NORMALIZATION_RATIO_ANNOTATION,
     ENTRY_NAME,
@@ -41,6 +43,7 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
         third_party_text: the annotation as stored; None where absent.
         others: P; None when the annotation cannot be read, `third_party_error` says why.
         claimed: our entry; None where there is none.
+        counter: what our writes of the entry count; `counter_text` as stored, None where absent.
         host_daemon: the Node matches the selector of host-daemon NodeManagers.
     """
 
@@ -53,6 +56,8 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     third_party_error: str = ""
     others: BatchResources | None
     claimed: BatchResources | None
+    counter: Counter = Counter()
+    counter_text: str | None = None
     normalization_ratio: Fraction | None = None
     addresses: tuple[str, ...] = ()
     node_id: str | None = None
@@ -85,6 +90,8 @@ class NodeReducer:
             third_party_error=error,
             others=others,
             claimed=claimed,
+            counter=read_counter(annotations.get(CLAIM_COUNTER_ANNOTATION)),
+            counter_text=annotations.get(CLAIM_COUNTER_ANNOTATION),
             normalization_ratio=ratio if self._physical_cpu else None,
             addresses=tuple(address.address for address in node.status.addresses),
             node_id=annotations.get(NODE_ID_ANNOTATION),
@@ -134,6 +141,10 @@ class NodeTable:
         """Take the callback for a Node that changed: facts before and after, None where there are none."""
         self._on_changed = on_changed
         self._facts: dict[str, NodeFacts] = {}
+        self.on_version: Callable[[NodeFacts], None] = lambda facts: None
+        """Told every version that the watch delivers, in order, also those that are older than what is known."""
+        self.on_gap: Callable[[], None] = lambda: None
+        """Told before a new list: versions may have been missed."""
 
     def replaced(self, items: dict[str, NodeFacts]) -> None:
         """Take a complete list; whatever is missing is gone.
@@ -141,6 +152,7 @@ class NodeTable:
         A list that is older as a whole than what is known comes from a store that was restored from a backup (or it
         was overtaken by a patch of ours, whose version the watch delivers next): it counts.
         """
+        self.on_gap()
         for name in [name for name in self._facts if name not in items]:
             self.removed(name)
         known = max((facts.version for facts in self._facts.values()), default=0)
@@ -148,11 +160,17 @@ class NodeTable:
         for name, facts in items.items():
             if went_back:
                 self._store(name, facts)
+                self.on_version(facts)
             else:
                 self.upserted(name, facts)
 
     def upserted(self, key: str, item: NodeFacts) -> None:
-        """Take one version of a Node; a version older than the one known (our own patch was faster) is dropped."""
+        """Take one version of a Node from the watch."""
+        self.learned(key, item)
+        self.on_version(item)
+
+    def learned(self, key: str, item: NodeFacts) -> None:
+        """Take a version from anywhere; one older than the one known (our own patch was faster) is dropped."""
         before = self._facts.get(key)
         if before is not None and before.uid == item.uid and 0 < item.version < before.version:
             return

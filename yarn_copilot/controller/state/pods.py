@@ -157,6 +157,17 @@ class PodLedger:
             return None
         return self._requested.get(node, ZERO_BATCH)
 
+    def sum_of(self, node: str, records: Iterable[PodRecord]) -> BatchResources | None:
+        """Give K of a node by other records than the watch's; None when a request cannot be read."""
+        total = ZERO_BATCH
+        for record in records:
+            if record.node != node or not self._counts(record):
+                continue
+            if record.request is None:
+                return None
+            total = total + record.request
+        return total
+
     def unreadable(self, node: str) -> Iterable[str]:
         """Say which pods of the node cannot be counted, and why."""
         return self._malformed.get(node, {}).values()

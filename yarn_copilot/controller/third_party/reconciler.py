@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable
 
 from batch_resources.annotations.third_party import ThirdPartyError, read_third_party
-from batch_resources.keys import ENTRY_NAME, THIRD_PARTY_ANNOTATION
+from batch_resources.keys import CLAIM_COUNTER_ANNOTATION, ENTRY_NAME, THIRD_PARTY_ANNOTATION
 from batch_resources.ledger import ClaimAction
 from batch_resources.resources import BatchResources
 from yarn_copilot.controller.context import LoopContext
@@ -116,7 +116,7 @@ class ClaimReconciler:
             self._gate.was_refused = True
             return
         claim = None if plan.claim_action is ClaimAction.REMOVE else plan.claim
-        if facts.claimed == claim:
+        if facts.claimed == claim and not self._book.settings.is_strict:
             return
         try:
             text = _changed_text(facts, claim)
@@ -130,32 +130,40 @@ class ClaimReconciler:
     ) -> None:
         ours = memory.claim
         before = ours.note_sent(claim)
+        expected, changed = {THIRD_PARTY_ANNOTATION: facts.third_party_text}, {THIRD_PARTY_ANNOTATION: text}
+        had_one = False
+        if self._book.settings.is_strict:
+            # Whatever of ours tested this counter before and is still on its way dies with this write.
+            expected[CLAIM_COUNTER_ANNOTATION] = facts.counter_text
+            following = facts.counter.next(self._book.term_name).text()
+            changed[CLAIM_COUNTER_ANNOTATION] = None if claim is None else following
+            had_one = memory.permissions.note_patch_issued()
         began_at = self._clock.monotonic()
         try:
-            node = await self._writer.patch_node_annotations(
-                facts.name,
-                expected={THIRD_PARTY_ANNOTATION: facts.third_party_text},
-                changed={THIRD_PARTY_ANNOTATION: text},
-            )
+            node = await self._writer.patch_node_annotations(facts.name, expected=expected, changed=changed)
         except YarnCopilotError as problem:
             if not isinstance(problem, KubeConnectionError | ServerError):
                 ours.possible = before
+                memory.permissions.note_patch_refused(others_are_unresolved=had_one)
             await self._note_failure(memory, problem)
             return
         self._metrics.count_write("kubernetes", "applied")
         self._metrics.observe_cycle("third_party", self._clock.monotonic() - began_at)
-        self._note_success(ours, node, claim)
+        self._note_success(memory, node, claim)
         if claim is None:
             logger.info("Claim removed", extra={"node": facts.name})
         else:
             keys = {"node": facts.name, "cpu_milli": claim.cpu_milli, "memory_bytes": claim.memory_bytes}
             logger.info("Claim written", extra=keys)
 
-    def _note_success(self, ours: ClaimMemory, node: Node, claim: BatchResources | None) -> None:
-        facts = self._reduce_node(node)
+    def _note_success(self, memory: NodeMemory, node: Node, claim: BatchResources | None) -> None:
+        facts, ours = self._reduce_node(node), memory.claim
+        memory.permissions.learn_counter(facts)
+        if self._book.settings.is_strict:
+            self.withdraw(memory.name)  # what was submitted meanwhile rests on the version before; it is planned again
         ours.note_landed(claim, facts.version)
         ours.possible = ()
-        self._nodes.upserted(facts.name, facts)
+        self._nodes.learned(facts.name, facts)
 
     async def _note_failure(self, memory: NodeMemory, problem: YarnCopilotError) -> None:
         ours = memory.claim
@@ -194,7 +202,7 @@ class ClaimReconciler:
         except YarnCopilotError as problem:
             self._metrics.count_error("third_party", problem)
             return
-        self._nodes.upserted(name, facts)
+        self._nodes.learned(name, facts)
 
 
 def _changed_text(facts: NodeFacts, claim: BatchResources | None) -> str | None:

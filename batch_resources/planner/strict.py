@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plan one node in mode `strict`: the two schedulers together never hold more than Koordinator says is there.
+
+This module puts a real node into the amounts of `strict_rules`, once for cpu and once for memory, and joins both
+answers: an update and a patch always carry both resources, so each may go only when both allow it. The wish comes from
+`boundary`; inputs, shares between clusters, floors and back-off are the same as in mode `shared`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+from batch_resources.ledger import ClaimAction, Hold, ManagerObservation, ManagerPlan, NodeObservation, NodePlan
+from batch_resources.planner.boundary import Shares, yarn_part
+from batch_resources.planner.capacity import can_be_told, plan_managers
+from batch_resources.planner.claim import plan_release
+from batch_resources.planner.inputs import Inputs, judge_inputs, recheck_at
+from batch_resources.planner.policy import Policy
+from batch_resources.planner.strict_amounts import Decision, ManagerAmounts, NodeAmounts
+from batch_resources.planner.strict_rules import changes_something, decide
+from batch_resources.resources import ZERO_BATCH, ZERO_YARN, BatchResources, YarnResources
+from batch_resources.sends import is_under_way, unconfirmed
+from batch_resources.units import BYTES_PER_MIB
+
+Pick = Callable[[BatchResources], int]
+
+_RESOURCES: Final[tuple[Pick, Pick]] = (lambda amount: amount.cpu_milli, lambda amount: amount.memory_bytes)
+
+
+class _Converted(NamedTuple):
+    """Be one NodeManager's amounts in Koordinator's units."""
+
+    capacity: BatchResources | None
+    used: BatchResources
+    floor: BatchResources
+    unconfirmed: tuple[BatchResources, ...]
+    alive: tuple[BatchResources, ...]
+    proven: BatchResources | None
+    goal: BatchResources
+
+
+def plan_node(node: NodeObservation, policy: Policy, *, now: float) -> NodePlan:
+    """Decide the next steps on one node.
+
+    Args:
+        node: what was observed, its `permissions` included.
+        policy: the operator's choices.
+        now: monotonic seconds.
+    """
+    inputs = judge_inputs(node, policy)
+    wish = None if inputs.budget is None else _wish(node, inputs.budget, policy)
+    wished = plan_managers(node, wish, policy, may_grow=inputs.may_grow, now=now)
+    converted = tuple(
+        _convert(manager, plan, policy, node.normalization_ratio)
+        for manager, plan in zip(node.managers, wished, strict=True)
+    )
+    amounts = tuple(_amounts(node, inputs, policy, converted, pick, now) for pick in _RESOURCES)
+    decisions = tuple(decide(amount) for amount in amounts)
+    managers = tuple(
+        _manager_plan(node, index, plan, policy, amounts, decisions, now) for index, plan in enumerate(wished)
+    )
+    claim, action, claim_holds = _claim(node, policy, decisions, now)
+    return NodePlan(
+        node=node.node,
+        origin=inputs.origin,
+        reserve=inputs.reserve,
+        window_minimum=inputs.lowest,
+        budget=inputs.budget,
+        managers=managers,
+        claim=claim,
+        claim_action=action,
+        holds=(*inputs.holds, *claim_holds, *_waits(node, decisions)),
+        recheck_at=_next_moment(node, policy, inputs, decisions, now),
+        wants_fresh_read=any(decision.wants_fresh_read for decision in decisions),
+    )
+
+
+def _wish(node: NodeObservation, budget: BatchResources, policy: Policy) -> BatchResources:
+    """Give YARN's part of the budget."""
+    used = ZERO_BATCH
+    for manager in node.managers:
+        used = used + policy.units.to_batch(manager.used or ZERO_YARN, normalization_ratio=node.normalization_ratio)
+    unit = BatchResources(cpu_milli=policy.units.milli_cores_per_vcore, memory_bytes=BYTES_PER_MIB)
+    boundary, claimed = policy.boundary, node.claimed or ZERO_BATCH
+    parts = [
+        yarn_part(
+            Shares(
+                budget=pick(budget),
+                used=pick(used),
+                claimed=pick(claimed),
+                allocatable=pick(node.permissions.allocatable),
+                kubernetes_waits=pick(node.demand.kubernetes),
+                yarn_waits=node.demand.yarn_waits,
+                yarn_weight=boundary.yarn_weight,
+                kubernetes_weight=boundary.kubernetes_weight,
+                kubernetes_minimum=pick(boundary.kubernetes_minimum),
+                step_unit=pick(unit),
+            )
+        )
+        for pick in _RESOURCES
+    ]
+    return BatchResources(cpu_milli=parts[0], memory_bytes=parts[1])
+
+
+def _convert(manager: ManagerObservation, wished: ManagerPlan, policy: Policy, ratio: Fraction | None) -> _Converted:
+    def to_batch(amount: YarnResources) -> BatchResources:
+        return policy.units.to_batch(amount, normalization_ratio=ratio)
+
+    capacity = manager.capacity
+    if capacity is None and manager.reachable and manager.outlives_earlier_leaders:
+        capacity = ZERO_YARN  # the ResourceManager was asked and has no such node
+    used = manager.used or ZERO_YARN
+    held = (capacity or ZERO_YARN).at_least(used)
+    return _Converted(
+        capacity=None if capacity is None else to_batch(capacity),
+        used=to_batch(used),
+        floor=to_batch(policy.floor),
+        unconfirmed=tuple(to_batch(send.resources) for send in unconfirmed(manager.sends)),
+        alive=tuple(to_batch(send.resources) for send in manager.sends),
+        proven=None if manager.proven is None or not manager.reachable else to_batch(manager.proven),
+        goal=to_batch(held if wished.target is None else wished.target),
+    )
+
+
+def _amounts(
+    node: NodeObservation,
+    inputs: Inputs,
+    policy: Policy,
+    converted: tuple[_Converted, ...],
+    pick: Pick,
+    now: float,
+) -> NodeAmounts:
+    open_ = node.permissions
+    fresh = _fresh_requested(node, policy, now)
+    managers = tuple(
+        ManagerAmounts(
+            capacity=None if item.capacity is None else pick(item.capacity),
+            used=pick(item.used),
+            floor=pick(item.floor),
+            unconfirmed=tuple(map(pick, item.unconfirmed)),
+            alive=tuple(map(pick, item.alive)),
+            proven=None if item.proven is None else pick(item.proven),
+            may_send=manager.outlives_earlier_leaders and can_be_told(manager),
+            is_read=manager.outlives_earlier_leaders and item.capacity is not None,
+            goal=pick(item.goal),
+        )
+        for manager, item in zip(node.managers, converted, strict=True)
+    )
+    return NodeAmounts(
+        origin=None if inputs.origin is None else pick(inputs.origin),
+        others=None if node.others is None else pick(node.others),
+        reserve=pick(inputs.reserve),
+        claimed=pick(node.claimed or ZERO_BATCH),
+        allocatable=pick(open_.allocatable),
+        requested=None if fresh is None else pick(fresh),
+        is_settled=_is_settled_at(node, policy, now),
+        counter_is_ours=open_.counter_is_ours,
+        has_outstanding_patch=open_.has_outstanding_patch,
+        managers=managers,
+    )
+
+
+def _fresh_requested(node: NodeObservation, policy: Policy, now: float) -> BatchResources | None:
+    """Give K by a read that may be used now: young, and not begun before the settle time was over."""
+    open_ = node.permissions
+    if open_.requested is None or open_.requested_at is None:
+        return None
+    if now - open_.requested_at > policy.boundary.fresh_read_seconds:
+        return None
+    is_early = not _is_settled_at(node, policy, open_.requested_at) and _is_settled_at(node, policy, now)
+    return None if is_early else open_.requested
+
+
+def _is_settled_at(node: NodeObservation, policy: Policy, moment: float) -> bool:
+    since = node.permissions.settle_since
+    return since is not None and moment - since >= policy.boundary.settle_seconds
+
+
+def _manager_plan(
+    node: NodeObservation,
+    index: int,
+    wished: ManagerPlan,
+    policy: Policy,
+    amounts: tuple[NodeAmounts, ...],
+    decisions: tuple[Decision, ...],
+    now: float,
+) -> ManagerPlan:
+    """Join the answers for cpu and memory into one update, or none."""
+    manager = node.managers[index]
+    cpu, memory = (decision.capacities[index] for decision in decisions)
+    if wished.target is not None and not manager.outlives_earlier_leaders:
+        wished = replace(wished, holds=(*wished.holds, Hold.EARLIER_LEADER_AWAITED))
+    if cpu is None or memory is None or node.claim_is_foreign or now < manager.retry_at:
+        return replace(wished, sends_update=False)
+    value = policy.units.to_yarn(
+        BatchResources(cpu_milli=cpu, memory_bytes=memory), normalization_ratio=node.normalization_ratio
+    )
+    differs = any(
+        changes_something(amount.managers[index], decision.capacities[index])
+        for amount, decision in zip(amounts, decisions, strict=True)
+    )
+    outstanding = unconfirmed(manager.sends)
+    sends = differs and (value != manager.capacity or bool(outstanding)) and not is_under_way(outstanding, value)
+    return replace(wished, sends_update=sends, update=value)
+
+
+def _claim(
+    node: NodeObservation, policy: Policy, decisions: tuple[Decision, ...], now: float
+) -> tuple[BatchResources | None, ClaimAction, tuple[Hold, ...]]:
+    claim = BatchResources(cpu_milli=decisions[0].claim, memory_bytes=decisions[1].claim)
+    if node.claim_is_foreign:
+        return claim, ClaimAction.KEEP, (Hold.FOREIGN_WRITER,)
+    if node.others is None:
+        return claim if node.managers else None, ClaimAction.KEEP, ()
+    if not node.managers:
+        return plan_release(node)
+    holds = (Hold.CAPACITY_FALL_UNPROVEN,) if any(decision.waits_for_proof for decision in decisions) else ()
+    wants_write = claim != node.claimed or any(decision.wants_counter for decision in decisions)
+    if not wants_write and any(decision.waits_for_publication for decision in decisions):
+        nudge_at = _nudge_at(node, policy)
+        wants_write = nudge_at is not None and now >= nudge_at
+    return claim, ClaimAction.WRITE if wants_write else ClaimAction.KEEP, holds
+
+
+def _waits(node: NodeObservation, decisions: tuple[Decision, ...]) -> tuple[Hold, ...]:
+    holds = []
+    if node.managers and any(decision.waits_for_publication for decision in decisions):
+        holds.append(Hold.PUBLICATION_AWAITED)
+    if any(decision.waits_for_settling for decision in decisions):
+        holds.append(Hold.SETTLING)
+    if any(decision.wants_fresh_read for decision in decisions):
+        holds.append(Hold.FRESH_READ_AWAITED)
+    return tuple(holds)
+
+
+def _nudge_at(node: NodeObservation, policy: Policy) -> float | None:
+    written_at = node.permissions.written_at
+    return None if written_at is None else written_at + policy.boundary.nudge_seconds
+
+
+def _next_moment(
+    node: NodeObservation, policy: Policy, inputs: Inputs, decisions: tuple[Decision, ...], now: float
+) -> float | None:
+    moments = [recheck_at(node, policy, inputs.origin, now)]
+    if any(decision.waits_for_publication for decision in decisions):
+        moments.append(_nudge_at(node, policy))
+    since = node.permissions.settle_since
+    if since is not None and any(decision.waits_for_settling for decision in decisions):
+        moments.append(since + policy.boundary.settle_seconds)
+    return min((moment for moment in moments if moment is not None), default=None)

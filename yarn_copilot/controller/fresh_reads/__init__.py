@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read single nodes afresh, right before YARN grows on them."""
