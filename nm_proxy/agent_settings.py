@@ -7,7 +7,7 @@ One class per concern, strict types, unknown keys refused, each field documented
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -192,8 +192,3 @@ class AgentSettings(Section):
     parenting: ParentingSettings = ParentingSettings()
     lingering: LingeringSettings = LingeringSettings()
     copilot: CopilotSettings = CopilotSettings()
-
-
-def fields_of(section: Section) -> dict[str, Any]:
-    """Give a section's fields for a log line."""
-    return section.model_dump(mode="json")

@@ -19,7 +19,7 @@ from nm_proxy.cgroup.tree import CgroupTree
 MAX_ROUNDS: Final = 64
 """A fork bomb can win every round; the next pass goes on with it."""
 
-UNSURE_ROUNDS: Final = 5
+UNSURE_ROUNDS: Final = 2
 """On a busy node some process vanishes during every look; so many looks without anybody outside are believed."""
 
 

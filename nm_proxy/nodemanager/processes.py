@@ -8,10 +8,13 @@ start time, because numbers are used again. Source: proc_pid_stat(5), proc_pid_e
 from __future__ import annotations
 
 import os
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from nm_proxy.nodemanager.errors import NodeManagerError
 
 CONTAINER_ID_VARIABLE: Final = b"CONTAINER_ID="
 """ApplicationConstants.Environment.CONTAINER_ID, which every launch script of YARN exports."""
@@ -86,12 +89,18 @@ class ProcessTable:
 class ProcessReader:
     """Read /proc, or a directory of the same shape."""
 
-    def __init__(self, root: str = "/proc") -> None:
+    def __init__(self, root: str = "/proc", *, boot_time: Callable[[], float] | None = None) -> None:
+        """Take the directory, and what tells the time of boot (`btime` of /proc/stat has whole seconds only)."""
         self._root = root
+        self._boot_time = boot_time or _boot_time
         self._ticks_per_second = os.sysconf("SC_CLK_TCK")
 
     def table(self) -> ProcessTable:
-        """Read all processes; costs about 10 microseconds for each."""
+        """Read all processes; costs some ten microseconds for each.
+
+        Raises:
+            NodeManagerError: there is no /proc.
+        """
         processes: dict[int, Process] = {}
         vanished = 0
         for pid in self._pids():
@@ -120,18 +129,16 @@ class ProcessReader:
         """Tell whether a process's command line contains a text."""
         return text.encode() in (self._content(pid, "cmdline", _ENVIRONMENT_LIMIT) or b"")
 
-    def started_at(self, start_ticks: int) -> float | None:
-        """Turn a start into seconds since 1970; None where /proc/stat does not give the boot time."""
-        try:
-            with open(f"{self._root}/stat", "rb") as file:  # noqa: PTH123 - one of many plain reads here
-                boot = next((line for line in file if line.startswith(b"btime ")), None)
-        except OSError:
-            return None
-        return None if boot is None else int(boot.split()[1]) + start_ticks / self._ticks_per_second
+    def started_at(self, start_ticks: int) -> float:
+        """Turn a start into seconds since 1970, never later than it really was and at most a tick earlier."""
+        return self._boot_time() + start_ticks / self._ticks_per_second
 
     def _pids(self) -> list[int]:
-        with os.scandir(self._root) as entries:
-            return [int(entry.name) for entry in entries if entry.name.isdigit()]
+        try:
+            with os.scandir(self._root) as entries:
+                return [int(entry.name) for entry in entries if entry.name.isdigit()]
+        except OSError as error:
+            raise NodeManagerError(f"cannot list processes in {self._root} ({error.strerror}); mount /proc") from error
 
     def _content(self, pid: int, name: str, limit: int) -> bytes | None:
         try:
@@ -147,6 +154,10 @@ class ProcessReader:
         finally:
             os.close(descriptor)
         return content
+
+
+def _boot_time() -> float:
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def parse_stat(pid: int, content: bytes) -> Process | None:
