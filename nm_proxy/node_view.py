@@ -8,8 +8,9 @@ to kill or to remove looks at `answering` and at the ages first. One writer (the
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
@@ -69,6 +70,7 @@ class NodeManagerReader:
         self._clock = clock
         self.poll_interval_seconds = poll_interval_seconds
         self.view = NodeManagerView()
+        self.on_list: Callable[[], None] = lambda: None
         self._wanted = asyncio.Event()
         self._turn = asyncio.Condition()
         self._rounds_begun = 0
@@ -78,15 +80,15 @@ class NodeManagerReader:
     async def run(self) -> None:
         """Ask for ever; never raises but on cancellation."""
         while True:
+            self._wanted.clear()
             await self.refresh()
-            try:
+            ended = self._clock.monotonic()
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self.poll_interval_seconds):
                     await self._wanted.wait()
-            except TimeoutError:
-                pass
-            else:
-                await self._clock.sleep(MIN_INTERVAL_SECONDS)
-            self._wanted.clear()
+            rest = MIN_INTERVAL_SECONDS - (self._clock.monotonic() - ended)
+            if rest > 0:
+                await self._clock.sleep(rest)
 
     def want(self) -> None:
         """Ask soon: something was launched."""
@@ -143,6 +145,7 @@ class NodeManagerReader:
             info=info,
             malformed=malformed,
         )
+        self.on_list()
 
     def _failed(self, error: NodeManagerError) -> None:
         state = _answering(error)

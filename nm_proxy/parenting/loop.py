@@ -23,9 +23,6 @@ from yarn_copilot.errors import YarnCopilotError
 
 logger = logging.getLogger(__name__)
 
-FIGURES_TIMEOUT_SECONDS: Final = 2.0
-"""How long a launch waits for the NodeManager's figures; the next pass goes on where it stopped."""
-
 
 class ParentingLoop:
     """Keep all containers parented; one per process."""
@@ -47,12 +44,14 @@ class ParentingLoop:
         self._clock = clock
         self.interval_seconds = interval_seconds
         self._events = asyncio.Event()
+        self._awaiting: dict[str, PidFile] = {}
         self._told: dict[str, str] = {}
 
     async def run(self) -> None:
         """Work until cancelled."""
         watch = PidFileWatch(self._files)
         loop = asyncio.get_running_loop()
+        self._reader.on_list = self._events.set
         if watch.descriptor is not None:
             loop.add_reader(watch.descriptor, self._events.set)
         try:
@@ -73,6 +72,7 @@ class ParentingLoop:
                 return
             news = watch.take()
             await self._launch(news)
+            await self._limit()
             if news.is_incomplete:
                 return
 
@@ -88,6 +88,7 @@ class ParentingLoop:
     async def look(self) -> None:
         """Do one complete pass."""
         files = await asyncio.to_thread(self._files.scan)
+        self._awaiting = {name: file for name, file in self._awaiting.items() if name in files}
         await self._pass("full", self._adopter.full_pass, self._reader.view, files)
 
     async def _launch(self, news: News) -> None:
@@ -101,9 +102,17 @@ class ParentingLoop:
         if not news.launched:
             return
         await self._pass("launch", self._adopter.launch_pass, self._reader.view, news.launched)
-        if any(name not in self._reader.view.containers for name in news.launched):
-            view = await self._reader.next_view(timeout_seconds=FIGURES_TIMEOUT_SECONDS)
-            await self._pass("launch", self._adopter.launch_pass, view, news.launched)
+        for name, file in news.launched.items():
+            if name not in self._reader.view.containers:
+                self._awaiting[name] = file
+
+    async def _limit(self) -> None:
+        """Go on with launches whose figures the NodeManager has given meanwhile."""
+        known = {name: file for name, file in self._awaiting.items() if name in self._reader.view.containers}
+        for name in known:
+            del self._awaiting[name]
+        if known:
+            await self._pass("launch", self._adopter.launch_pass, self._reader.view, known)
 
     async def _pass(
         self,
