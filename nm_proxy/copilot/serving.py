@@ -83,7 +83,7 @@ class Listener:
                 f"cannot listen on {address}:{port} ({error.strerror or error}); "
                 "set copilot.bind_address and copilot.port to a free address of this pod"
             ) from error
-        return int(self._server.sockets[0].getsockname()[1])  # type: ignore[attr-defined] # asyncio.Server has it
+        return int(self._server.sockets[0].getsockname()[1])
 
     async def aclose(self) -> None:
         """Stop listening and end open connections."""
