@@ -92,8 +92,9 @@ class Adopter:
             try:
                 report.repairs += self._parent.prepare()
                 existing = self._tree.containers(self._place.yarn)
-                carriers = self._note_carriers(view)
+                carriers: dict[str, set[int]] = {}
                 if self.options.makes_groups:
+                    carriers = self._note_carriers(view)
                     self._note_pid_files(view, pid_files, report)
                 self._note_groups(existing)
                 populated = self._populated(carriers)
@@ -151,7 +152,7 @@ class Adopter:
             if root is None or root.pid in own_processes(self._processes):
                 report.unbelieved.append(container_id)
                 continue
-            record = self._record(container_id, report)
+            record = self._record(container_id)
             record.root, record.is_settled = root, False
             record.launched_at = file.written_at
             record.is_measured = file.written_at < self._began_at
@@ -166,19 +167,17 @@ class Adopter:
             if container_id in self._records or _is_live(view.containers.get(container_id))
         }
         for container_id in mine:
-            self._record(container_id, None)
+            self._record(container_id)
         return {self._place.container(container_id): pids for container_id, pids in mine.items()}
 
     def _note_groups(self, existing: set[str]) -> None:
         for container_id in existing:
-            self._record(container_id, None)
+            self._record(container_id)
 
-    def _record(self, container_id: str, report: PassReport | None) -> Record:
+    def _record(self, container_id: str) -> Record:
         record = self._records.get(container_id)
         if record is None:
             record = self._records[container_id] = Record(path=self._place.container(container_id))
-            if report is not None:
-                report.adopted.append(container_id)
         return record
 
     def _populated(self, carriers: Mapping[str, set[int]]) -> list[str]:
@@ -244,7 +243,9 @@ class Adopter:
             return
         if result.writes and record.is_settled:
             report.repairs.append(Repair.MEMBERSHIP)
-        record.is_settled = record.is_settled or result.is_settled
+        if result.is_settled and not record.is_settled:
+            record.is_settled = True
+            report.adopted.append(name)
         record.pids = result.pids
         record.error = "" if result.is_settled else "processes appear faster than they can be moved"
 

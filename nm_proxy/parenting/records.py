@@ -62,7 +62,7 @@ class PassReport:
     Attributes:
         repairs: each thing that somebody else had changed.
         latencies: seconds from pid file to limits in force, for each container that got there.
-        adopted: containers that were found for the first time.
+        adopted: containers whose processes are all inside now and were not before.
         removed: empty groups that were removed.
         unbelieved: pid files that name no process of the container.
         errors: what failed, by container id; "" is the parent.

@@ -14,7 +14,7 @@ from nm_proxy.nodemanager.model import Answering
 from nm_proxy.parenting.adopter import AdopterOptions
 from nm_proxy.parenting.parent import Owner, Parent
 from nm_proxy.parenting.planning import Repair
-from tests.unit.nm_proxy.world import Node, container_id, report
+from tests.unit.nm_proxy.world import BOOT, Node, container_id, report
 
 MIB = 1 << 20
 
@@ -209,13 +209,18 @@ def test_without_a_wall_somebody_elses_limit_is_left_alone(node: Node) -> None:
     assert node.tree.values(node.place.yarn).memory_bytes == 4096 * MIB
 
 
+def let_the_group_be(node: Node, seconds: float) -> None:
+    """Set the clock so that the group is so old; its files are dated by the machine."""
+    made = (node.kernel.root / "cpu" / node.path()).stat().st_mtime
+    node.time.now = made - BOOT + seconds
+
+
 def test_removes_an_empty_group_only_when_old_and_unknown(node: Node) -> None:
     process = node.launch()
     node.look()
     node.kernel.processes.exit(process.pid)
     (node.local / "nmPrivate/application_1700000000000_0001" / container_id(2) / f"{container_id(2)}.pid").unlink()
-    made = os.stat(node.kernel.root / "cpu" / node.path()).st_mtime
-    node.time.now = made - 1_700_000_000.0 + 61
+    let_the_group_be(node, 61)
     assert node.look().removed == []
     del node.reports[container_id(2)]
     node.answering = Answering.HANGS
@@ -229,7 +234,7 @@ def test_removes_an_empty_group_only_when_old_and_unknown(node: Node) -> None:
 def test_leaves_a_young_empty_group_to_the_launch_that_made_it(node: Node) -> None:
     node.tree.prepare_parent(node.place.yarn)
     node.tree.create(node.path())
-    node.time.now = os.stat(node.kernel.root / "cpu" / node.path()).st_mtime - 1_700_000_000.0 + 30
+    let_the_group_be(node, 30)
     assert node.look().removed == []
     assert node.tree.exists(node.path())
 
@@ -238,7 +243,7 @@ def test_says_that_a_group_cannot_be_removed(node: Node) -> None:
     node.tree.prepare_parent(node.place.yarn)
     node.tree.create(node.path())
     node.kernel.fail("remove", container_id(2), errno.EBUSY)
-    node.time.now = os.stat(node.kernel.root / "cpu" / node.path()).st_mtime - 1_700_000_000.0 + 61
+    let_the_group_be(node, 61)
     assert container_id(2) in node.look().errors
 
 
