@@ -106,6 +106,7 @@ class Agent:
         self._build_loops()
         self.node = self._build_node()
         self.copilot_port: int | None = None
+        self.is_serving = asyncio.Event()
         self.metrics.set_source(self._figures)
 
     async def run(self) -> None:
@@ -118,6 +119,7 @@ class Agent:
         logger.info("The cgroup tree", extra=self._found())
         await asyncio.to_thread(self._thaw_leftovers)
         servers = await self._start_servers()
+        self.is_serving.set()
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.reader.run())
@@ -267,7 +269,6 @@ class Agent:
         lingering = dict(self.lingering.lingering)
         held = total_held(lingering.values())
         count = sum(1 for one in containers if one.processes or (one.report and not one.is_finished))
-        self.metrics.set_drain(self.drain.state(containers=count).value, [state.value for state in DrainState])
         return NodeFigures(
             parent=self.catalog.parent_stats(),
             containers=[
@@ -279,6 +280,8 @@ class Agent:
             ],
             answering=self.reader.view.answering.value,
             answering_words=tuple(word.value for word in Answering),
+            drain=self.drain.state(containers=count).value,
+            drain_words=tuple(word.value for word in DrainState),
             unsettled=sum(1 for one in containers if one.processes and not one.is_done),
             lingering=len(lingering),
             lingering_memory_bytes=held.memory_bytes,

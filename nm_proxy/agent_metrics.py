@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -40,6 +40,7 @@ class NodeFigures:
         parent: YARN's directory as a whole; None where it does not exist.
         containers: each container that has a group.
         answering: the word for how the NodeManager answers, of `answering_words`.
+        drain: the state of the drain, of `drain_words`.
         unsettled: containers that are not inside with their limits in force.
         lingering: containers that the NodeManager does not count any more and that have processes.
         lingering_memory_bytes: what those hold.
@@ -50,6 +51,8 @@ class NodeFigures:
     containers: Iterable[ContainerFigures] = ()
     answering: str = ""
     answering_words: tuple[str, ...] = ()
+    drain: str = ""
+    drain_words: tuple[str, ...] = ()
     unsettled: int = 0
     lingering: int = 0
     lingering_memory_bytes: int = 0
@@ -118,9 +121,6 @@ class AgentMetrics:
         self._errors = Counter(f"{_PREFIX}errors_total", "Steps that failed, by loop", ["loop"], registry=self.registry)
         self._adopted = Counter(f"{_PREFIX}adopted_containers_total", "Containers adopted", registry=self.registry)
         self._removed = Counter(f"{_PREFIX}removed_groups_total", "Empty groups removed", registry=self.registry)
-        self._drain = Gauge(
-            f"{_PREFIX}drain_state", "1 for the state of the drain that holds", ["state"], registry=self.registry
-        )
         self.registry.register(_FigureCollector(lambda: self._source()))
 
     def set_source(self, source: Callable[[], NodeFigures]) -> None:
@@ -151,11 +151,6 @@ class AgentMetrics:
         """Count containers that were adopted and groups that were removed."""
         self._adopted.inc(adopted)
         self._removed.inc(removed)
-
-    def set_drain(self, state: str, states: Iterable[str]) -> None:
-        """Say which state of the drain holds."""
-        for one in states:
-            self._drain.labels(one).set(one == state)
 
     def render(self) -> bytes:
         """Render everything in the text format 0.0.4; reads the tree, so call it off the event loop."""
@@ -239,7 +234,14 @@ def _state_families(figures: NodeFigures, containers: int) -> Iterator[Metric]:
         family = _family(name, help, [], is_counter=False)
         family.add_metric([], value)
         yield family
-    family = _family("manager_answering", "1 for how the NodeManager answers", ["how"], is_counter=False)
-    for word in figures.answering_words:
-        family.add_metric([word], 1.0 if word == figures.answering else 0.0)
-    yield family
+    yield _word_family(
+        "manager_answering", "1 for how the NodeManager answers", "how", figures.answering_words, figures.answering
+    )
+    yield _word_family("drain_state", "1 for the drain state that holds", "state", figures.drain_words, figures.drain)
+
+
+def _word_family(name: str, help: str, label: str, words: tuple[str, ...], holds: str) -> Metric:
+    family = _family(name, help, [label], is_counter=False)
+    for word in words:
+        family.add_metric([word], 1.0 if word == holds else 0.0)
+    return family

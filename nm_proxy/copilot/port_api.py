@@ -111,7 +111,7 @@ class PortAPI:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
-            context.load_cert_chain(certificate, key)
+            _load(context, certificate, key)
         except (OSError, ssl.SSLError) as error:
             raise ServerStartError(f"cannot use certificate {certificate} with key {key} ({error})") from error
         return context
@@ -129,7 +129,7 @@ class PortAPI:
                 continue
             before = now
             try:
-                await asyncio.to_thread(context.load_cert_chain, certificate, key)
+                await asyncio.to_thread(_load, context, certificate, key)
             except (OSError, ssl.SSLError) as error:
                 logger.warning("The new certificate cannot be used", extra={"error": str(error)})
             else:
@@ -174,6 +174,12 @@ class _Endpoints:
             response.headers["WWW-Authenticate"] = "Bearer"
             return response
         return None
+
+
+def _load(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
+    """Load a pair, tried elsewhere first: a context keeps the certificate even when the key does not fit it."""
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    context.load_cert_chain(certificate, key)
 
 
 def _contents(*paths: Path) -> tuple[bytes, ...] | None:

@@ -41,7 +41,7 @@ class ServerStartError(YarnCopilotError):
 class Listener:
     """Hold one listening application; start one of both kinds, once."""
 
-    def __init__(self, app: web.Application, *, first_request_seconds: float = FIRST_REQUEST_SECONDS) -> None:
+    def __init__(self, app: web.Application) -> None:
         self._waiting: set[asyncio.BaseProtocol] = set()
         app.middlewares.append(self._note_request())
         self._runner = web.AppRunner(
@@ -52,7 +52,6 @@ class Listener:
             max_line_size=_MAX_LINE,
             max_field_size=_MAX_LINE,
         )
-        self._first_request_seconds = first_request_seconds
         self._server: asyncio.AbstractServer | None = None
 
     async def serve_unix(self, bound: socket.socket) -> None:
@@ -75,7 +74,7 @@ class Listener:
                 address,
                 port,
                 ssl=tls,
-                ssl_handshake_timeout=self._first_request_seconds if tls else None,
+                ssl_handshake_timeout=FIRST_REQUEST_SECONDS if tls else None,
             )
         except OSError as error:
             await self._runner.cleanup()
@@ -99,7 +98,7 @@ class Listener:
         is_too_many = len(server.connections) >= MAX_CONNECTIONS
         self._waiting.add(protocol)
         asyncio.get_running_loop().call_later(
-            0.01 if is_too_many else self._first_request_seconds, self._end_if_waiting, protocol
+            0.01 if is_too_many else FIRST_REQUEST_SECONDS, self._end_if_waiting, protocol
         )
         return protocol
 

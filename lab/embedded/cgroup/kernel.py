@@ -13,11 +13,13 @@ not die before it is thawed. Errors can be scripted. Source: kernel/cgroup, mm/m
 from __future__ import annotations
 
 import errno
+import functools
 import os
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from lab.embedded.cgroup.processes import FakeProcess, FakeProcesses
 from nm_proxy.cgroup.errors import CgroupError, translated
@@ -68,6 +70,23 @@ _V2_BASE: Final = {
 }
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _one_at_a_time(
+    method: Callable[Concatenate[FakeKernel, P], T],
+) -> Callable[Concatenate[FakeKernel, P], T]:
+    """Let nobody see half of an operation, as the kernel does."""
+
+    @functools.wraps(method)
+    def locked(self: FakeKernel, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self.lock:
+            return method(self, *args, **kwargs)
+
+    return locked
+
+
 @dataclass(slots=True, kw_only=True)
 class FakeMount:
     """Hold one mounted hierarchy."""
@@ -113,6 +132,7 @@ class FakeKernel:
             hierarchies: version, name of the directory below the mount root ("" is the root itself), controllers.
             boot_time: of the process table.
         """
+        self.lock = threading.RLock()
         self.root = root / "cgroup"
         self.root.mkdir(parents=True)
         self.processes = FakeProcesses(root / "proc", boot_time=boot_time)
@@ -136,6 +156,7 @@ class FakeKernel:
         """Give the text of /proc/self/mountinfo."""
         return "\n".join(["22 1 0:20 / /proc rw - proc proc rw", *(mount.mountinfo() for mount in self.mounts), ""])
 
+    @_one_at_a_time
     def make_kubelet_directories(self, best_effort: str, *pods: str) -> None:
         """Make what kubelet makes, cpus and delegation included."""
         for mount in self.mounts:
@@ -157,10 +178,12 @@ class FakeKernel:
         """Forget all scripted errors."""
         self._faults.clear()
 
+    @_one_at_a_time
     def force(self, controller: str, path: str, name: str, text: str) -> None:
         """Change a file past all rules: somebody else, or the passing of time."""
         (Path(self._mount_of(controller).mount_point) / path / name).write_text(text)
 
+    @_one_at_a_time
     def show(self, controller: str, path: str, name: str) -> str:
         """Read a file past all rules."""
         return (Path(self._mount_of(controller).mount_point) / path / name).read_text().strip()
@@ -169,12 +192,14 @@ class FakeKernel:
         """Tell in which group a process is, by mount point."""
         return dict(self.processes.by_pid[pid].groups)
 
+    @_one_at_a_time
     def put(self, pid: int, path: str, *, controller: str | None = None) -> None:
         """Move a process past all rules, in one or all hierarchies."""
         for mount in self.mounts:
             if controller is None or controller in mount.controllers:
                 self.processes.by_pid[pid].groups[mount.mount_point] = path
 
+    @_one_at_a_time
     def signal(self, pid: int) -> None:
         """Deliver SIGKILL; to a frozen process when it is thawed."""
         process = self.processes.by_pid.get(pid)
@@ -187,6 +212,7 @@ class FakeKernel:
 
     # The port
 
+    @_one_at_a_time
     def read(self, path: str) -> str:
         """Read a file."""
         mount, group, name = self._enter("read", path)
@@ -201,6 +227,7 @@ class FakeKernel:
         except OSError as error:
             raise self._error(error.errno or errno.EIO, path) from error
 
+    @_one_at_a_time
     def write(self, path: str, text: str) -> None:
         """Write a value."""
         mount, group, name = self._enter("write", path)
@@ -222,6 +249,7 @@ class FakeKernel:
         }
         rules.get(name, self._store)(mount, group, path, text)
 
+    @_one_at_a_time
     def make_directory(self, path: str) -> bool:
         """Make a group."""
         mount, group, name = self._enter("make", path)
@@ -234,6 +262,7 @@ class FakeKernel:
         self._make(mount, full)
         return True
 
+    @_one_at_a_time
     def remove_directory(self, path: str) -> None:
         """Remove a group."""
         mount, group, name = self._enter("remove", path)
@@ -249,6 +278,7 @@ class FakeKernel:
             file.unlink()
         directory.rmdir()
 
+    @_one_at_a_time
     def directories(self, path: str) -> list[str]:
         """List groups."""
         self._record("list", path)
