@@ -114,6 +114,11 @@ class Catalog:
         names = self.tree.containers(self.place.yarn) | live
         return [self._container(name, view.containers.get(name)) for name in sorted(names)]
 
+    def in_groups(self, view: NodeManagerView, wanted: Callable[[ContainerReport | None], bool]) -> list[NodeContainer]:
+        """Read those containers with a group whose entry in the NodeManager's list, None without one, is wanted."""
+        names = sorted(self.tree.containers(self.place.yarn))
+        return [self._container(name, view.containers.get(name)) for name in names if wanted(view.containers.get(name))]
+
     def one(self, container_id: str) -> NodeContainer | None:
         """Read one container; None if nobody knows it.
 

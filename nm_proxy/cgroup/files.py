@@ -14,6 +14,8 @@ from typing import Final, Protocol
 from nm_proxy.cgroup.errors import ValueRefusedError, translated
 
 _READ_BYTES: Final = 65_536
+_WHOLE_BYTES: Final = 2048
+"""A read that gives less has given everything: the kernel fills a page with as many short lines as fit."""
 DIRECTORY_MODE: Final = 0o755
 
 
@@ -122,8 +124,9 @@ class KernelFiles:
 
 def _read_all(descriptor: int) -> str:
     piece = os.read(descriptor, _READ_BYTES)
+    if len(piece) < _WHOLE_BYTES:
+        return piece.decode("ascii", "replace")
     pieces = [piece]
-    # kernfs may hand out less than asked; only an empty read ends a file.
     while piece:
         piece = os.read(descriptor, _READ_BYTES)
         pieces.append(piece)

@@ -113,13 +113,20 @@ class CgroupTree:
 
     def containers(self, path: str) -> set[str]:
         """List the container groups directly below one, from all hierarchies; absent is empty."""
-        names: set[str] = set()
+        return self.containers_by_hierarchy(path)[0]
+
+    def containers_by_hierarchy(self, path: str) -> tuple[set[str], set[str]]:
+        """List the container groups that are in any hierarchy, and those that are in every one."""
+        anywhere: set[str] = set()
+        everywhere: set[str] | None = None
         for hierarchy in self.hierarchies.every:
             try:
-                names.update(filter(is_container_id, self.files.directories(hierarchy.at(path))))
+                here = set(filter(is_container_id, self.files.directories(hierarchy.at(path))))
             except GroupGoneError:
-                continue
-        return names
+                here = set()
+            anywhere |= here
+            everywhere = here if everywhere is None else everywhere & here
+        return anywhere, everywhere or set()
 
     def age_seconds(self, path: str, now: float) -> float:
         """Tell the age of the group's youngest directory by the wall clock; a missing group is new."""

@@ -12,7 +12,7 @@ from nm_proxy.agent_metrics import AgentMetrics
 from nm_proxy.clock import Clock
 from nm_proxy.containers import Catalog
 from nm_proxy.killing import ContainerKiller
-from nm_proxy.lingering.tracking import Delays, Lingering, due, track
+from nm_proxy.lingering.tracking import Delays, Lingering, due, may_linger, track
 from nm_proxy.node_view import NodeManagerView
 from yarn_copilot.errors import YarnCopilotError
 
@@ -64,8 +64,9 @@ class LingeringLoop:
     async def look(self) -> None:
         """Look once, and end who is due."""
         view = self._view()
-        containers = await asyncio.to_thread(self._catalog.every)
         now = self._clock.monotonic()
+        suspects = may_linger(view, now)
+        containers = await asyncio.to_thread(self._catalog.in_groups, view, suspects)
         self.lingering = track(self.lingering, containers, view, delays=self.delays, now=now)
         self._tell(now)
         if not self.ends_them:

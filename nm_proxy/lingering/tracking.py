@@ -7,7 +7,7 @@ seen before keeps its age.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -15,7 +15,7 @@ from typing import Final
 from batch_resources.resources import ZERO_BATCH, BatchResources
 from nm_proxy.containers import NodeContainer
 from nm_proxy.node_view import NodeManagerView
-from nm_proxy.nodemanager.model import Answering
+from nm_proxy.nodemanager.model import Answering, ContainerReport
 
 DEAD_SECONDS: Final = 60.0
 """A NodeManager that restarts does not listen for some seconds; its containers do not linger yet."""
@@ -56,6 +56,12 @@ class Delays:
 
     finished_seconds: float
     dead_node_manager_seconds: float
+
+
+def may_linger(view: NodeManagerView, now: float) -> Callable[[ContainerReport | None], bool]:
+    """Give a quick test for who need not be looked at: whoever a living NodeManager lists as running."""
+    is_dead = (view.refused_for(now) or 0.0) >= DEAD_SECONDS
+    return lambda report: is_dead or report is None or report.is_finished
 
 
 def track(

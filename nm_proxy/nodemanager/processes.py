@@ -52,6 +52,7 @@ class ProcessTable:
     processes: Mapping[int, Process]
     vanished: int = 0
     _children: dict[int, list[int]] = field(default_factory=dict)
+    _members: dict[int, list[int]] = field(default_factory=dict)
 
     def descendants(self, roots: Iterable[int]) -> set[int]:
         """Collect processes and everyone below them; roots that do not exist are left out."""
@@ -69,13 +70,19 @@ class ProcessTable:
 
     def in_sessions(self, sessions: Iterable[int]) -> set[int]:
         """Collect the processes of sessions, which a double fork does not leave."""
-        wanted = set(sessions)
-        return {process.pid for process in self.processes.values() if process.session in wanted}
+        if not self._members:
+            for process in self.processes.values():
+                self._members.setdefault(process.session, []).append(process.pid)
+        return {pid for session in sessions for pid in self._members.get(session, ())}
 
     def start_ticks(self, pid: int) -> int | None:
         """Give a process's start; None if it does not exist."""
         process = self.processes.get(pid)
         return process.start_ticks if process else None
+
+    def is_alive(self, pid: int, start_ticks: int) -> bool:
+        """Tell whether a number still means the process that started then."""
+        return self.start_ticks(pid) == start_ticks
 
     def _by_parent(self) -> dict[int, list[int]]:
         if not self._children:

@@ -23,7 +23,7 @@ from nm_proxy.cgroup.tree import CgroupTree, Values
 from nm_proxy.node_view import NodeManagerView
 from nm_proxy.nodemanager.model import Answering, ContainerReport
 from nm_proxy.nodemanager.pid_files import PidFile
-from nm_proxy.nodemanager.processes import ProcessReader
+from nm_proxy.nodemanager.processes import ProcessReader, ProcessTable
 from nm_proxy.parenting.belonging import BelongingLook, Strangers, own_processes, root_of
 from nm_proxy.parenting.parent import Parent
 from nm_proxy.parenting.planning import Repair, desired_values, may_remove_group, plan_values
@@ -91,15 +91,7 @@ class Adopter:
         with self._lock:
             try:
                 report.repairs += self._parent.prepare()
-                existing = self._tree.containers(self._place.yarn)
-                carriers: dict[str, set[int]] = {}
-                if self.options.makes_groups:
-                    carriers = self._note_carriers(view)
-                    self._note_pid_files(view, pid_files, report)
-                self._note_groups(existing)
-                populated = self._populated(carriers)
-                self._complete_groups(populated, report)
-                self._gather(populated, report, carriers=carriers, is_complete=True)
+                self._bring_in(view, pid_files, report)
                 self._apply_values(self._records, view, report)
                 self._weigh(report)
                 self._sweep(view, pid_files, report)
@@ -140,7 +132,26 @@ class Adopter:
 
     # Who there is
 
+    def _bring_in(self, view: NodeManagerView, pid_files: Mapping[str, PidFile], report: PassReport) -> None:
+        """Find everyone, and see that they are inside in every hierarchy."""
+        existing, complete = self._tree.containers_by_hierarchy(self._place.yarn)
+        if not existing and not pid_files and not any(map(_is_live, view.containers.values())):
+            for record in self._records.values():
+                record.pids = frozenset()
+            return
+        table = self._processes.table()
+        carriers: dict[str, set[int]] = {}
+        if self.options.makes_groups:
+            carriers = self._note_carriers(view, table)
+            self._note_pid_files(view, pid_files, report)
+        for container_id in existing:
+            self._record(container_id)
+        populated = self._populated(carriers, table)
+        self._complete_groups([name for name in populated if name not in complete], report)
+        self._gather(populated, report, carriers=carriers, first=table, is_complete=True)
+
     def _note_pid_files(self, view: NodeManagerView, pid_files: Mapping[str, PidFile], report: PassReport) -> None:
+        own: frozenset[int] | None = None
         for container_id, file in pid_files.items():
             record = self._records.get(container_id)
             if record is not None and record.root is not None and record.root.pid == file.pid:
@@ -148,8 +159,9 @@ class Adopter:
             known = view.containers.get(container_id)
             if known is not None and known.is_finished:
                 continue
-            root = root_of(file, self._processes)
-            if root is None or root.pid in own_processes(self._processes):
+            own = own or own_processes(self._processes)
+            root = root_of(file, self._processes) if file.pid not in own else None
+            if root is None:
                 report.unbelieved.append(container_id)
                 continue
             record = self._record(container_id)
@@ -157,12 +169,13 @@ class Adopter:
             record.launched_at = file.written_at
             record.is_measured = file.written_at < self._began_at
 
-    def _note_carriers(self, view: NodeManagerView) -> dict[str, set[int]]:
+    def _note_carriers(self, view: NodeManagerView, table: ProcessTable) -> dict[str, set[int]]:
         """Find orphans by the id in their environment; only ids that the NodeManager has live, or we have, count."""
         known = frozenset[int]().union(*(record.pids for record in self._records.values()))
-        found = self._strangers.carriers(self._processes.table(), known)
+        found = self._strangers.carriers(table, known)
+        own = own_processes(self._processes) if found else frozenset()
         mine = {
-            container_id: pids - own_processes(self._processes)
+            container_id: pids - own
             for container_id, pids in found.items()
             if container_id in self._records or _is_live(view.containers.get(container_id))
         }
@@ -170,21 +183,18 @@ class Adopter:
             self._record(container_id)
         return {self._place.container(container_id): pids for container_id, pids in mine.items()}
 
-    def _note_groups(self, existing: set[str]) -> None:
-        for container_id in existing:
-            self._record(container_id)
-
     def _record(self, container_id: str) -> Record:
         record = self._records.get(container_id)
         if record is None:
             record = self._records[container_id] = Record(path=self._place.container(container_id))
         return record
 
-    def _populated(self, carriers: Mapping[str, set[int]]) -> list[str]:
+    def _populated(self, carriers: Mapping[str, set[int]], table: ProcessTable) -> list[str]:
         """List the containers that have, or should have, somebody inside."""
         names = []
         for container_id, record in self._records.items():
-            if self._is_running(record) or record.path in carriers or self._tree.processes(record.path):
+            is_running = record.root is not None and table.is_alive(record.root.pid, record.root.start_ticks)
+            if is_running or record.path in carriers or self._tree.processes(record.path):
                 names.append(container_id)
             else:
                 record.pids = frozenset()
@@ -224,14 +234,17 @@ class Adopter:
         report: PassReport,
         *,
         carriers: Mapping[str, set[int]] | None = None,
+        first: ProcessTable | None = None,
         is_complete: bool = False,
     ) -> None:
         by_path = {self._records[name].path: name for name in names}
         roots = {path: root for path, name in by_path.items() if (root := self._records[name].root) is not None}
         excluded = own_processes(self._processes)
+        tables = iter([first] if first is not None else [])
 
         def look() -> BelongingLook:
-            return BelongingLook(self._processes.table(), roots=roots, carriers=carriers or {}, excluded=excluded)
+            table = next(tables, None) or self._processes.table()
+            return BelongingLook(table, roots=roots, carriers=carriers or {}, excluded=excluded)
 
         for path, result in gather(self._tree, by_path, look, is_complete=is_complete).items():
             self._gathered(by_path[path], result, report)

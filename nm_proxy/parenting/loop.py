@@ -23,6 +23,9 @@ from yarn_copilot.errors import YarnCopilotError
 
 logger = logging.getLogger(__name__)
 
+HURRY_SECONDS: Final = 2.0
+"""So long after a launch the NodeManager is asked again at once when its list does not have the container yet."""
+
 
 class ParentingLoop:
     """Keep all containers parented; one per process."""
@@ -113,6 +116,8 @@ class ParentingLoop:
             del self._awaiting[name]
         if known:
             await self._pass("launch", self._adopter.launch_pass, self._reader.view, known)
+        if any(self._clock.wall() - file.written_at < HURRY_SECONDS for file in self._awaiting.values()):
+            self._reader.want()
 
     async def _pass(
         self,

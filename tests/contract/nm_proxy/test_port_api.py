@@ -239,17 +239,21 @@ async def test_what_answers_but_is_no_agent_is_told_apart() -> None:
 
 
 async def test_a_client_waits_no_longer_than_its_deadline() -> None:
+    ended = asyncio.Event()
+
     async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
         writer.close()
+        await writer.wait_closed()
+        ended.set()
 
     silent = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
     port = silent.sockets[0].getsockname()[1]
-    async with NodeAgentClient(f"http://127.0.0.1:{port}", timeout_seconds=0.2) as client:
+    async with silent, NodeAgentClient(f"http://127.0.0.1:{port}", timeout_seconds=0.2) as client:
         with pytest.raises(NodeAgentConnectionError, match=r"0\.2 s"):
             await client.state()
-    silent.close()
-    await silent.wait_closed()
+        await client.aclose()
+        await asyncio.wait_for(ended.wait(), 20)
 
 
 def test_every_error_of_the_client_is_one_of_ours() -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from lab.node.machine import Machine, sweep
 from nm_proxy.cgroup.detection import read_mounts
 from nm_proxy.cgroup.errors import CgroupError
 from nm_proxy.cgroup.files import KernelFiles
 from nm_proxy.cgroup.hierarchy import find_hierarchies
 from nm_proxy.cgroup.layout import Version
-from tests.lab.node.machine import Machine, sweep
 
 ROOT = "/sys/fs/cgroup"
 

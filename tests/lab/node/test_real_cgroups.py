@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from lab.node.machine import Machine, container_id
 from nm_proxy.cgroup.errors import GroupBusyError
 from nm_proxy.cgroup.stats import read_stats
 from nm_proxy.parenting.planning import Repair
-from tests.lab.node.machine import Machine, container_id
 
 MIB = 1 << 20
 SLEEP = "import time\ntime.sleep(600)\n"

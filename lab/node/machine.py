@@ -159,7 +159,8 @@ def sweep(hierarchies: Hierarchies, name: str) -> None:
                     directory.rmdir()
         time.sleep(0.01)
     left = [str(top) for top in tops if top.exists()]
-    assert not left, f"cannot remove {left}"
+    if left:
+        raise RuntimeError(f"cannot remove {left}")
 
 
 def _empty(directory: Path) -> None:
