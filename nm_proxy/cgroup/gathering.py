@@ -96,7 +96,7 @@ def _step(tree: CgroupTree, path: str, look: Look, result: Gathered, *, is_compl
         result.pids = look.belonging(path, inside)
         wanted = result.pids | {pid for pid in inside if pid > 0}
         if any(wanted - members for members in present.values()):
-            result.writes += tree.move(path, wanted, tree.members(path))
+            result.writes += tree.move(path, wanted, present)
             result._unsure = 0
         elif look.is_sure or result._unsure >= UNSURE_ROUNDS:
             result.is_settled = True

@@ -159,7 +159,8 @@ class CgroupTree:
         Args:
             path: an existing group.
             pids: processes by this PID namespace; each moves with all its threads.
-            present: what `members` said just now, to save reading it again.
+            present: what `members` said just now, to save reading it again; or `last_members`, which spares those
+                who are in the last hierarchy, and moves the others wherever they are.
 
         Returns:
             How many writes changed something. Processes that ended meanwhile are passed over.
@@ -170,9 +171,12 @@ class CgroupTree:
         wanted = frozenset(pids)
         current = self.members(path) if present is None else present
         writes = 0
+        last = self.hierarchies.every[-1].mount_point
         for pid in wanted:
+            if len(current) == 1 and pid in current.get(last, ()):
+                continue
             for hierarchy in self.hierarchies.every:
-                if pid not in current[hierarchy.mount_point]:
+                if pid not in current.get(hierarchy.mount_point, ()):
                     writes += self._move_one(hierarchy, path, pid)
         return writes
 

@@ -26,7 +26,7 @@ from nm_proxy.nodemanager.pid_files import PidFile
 from nm_proxy.nodemanager.processes import ProcessReader, ProcessTable
 from nm_proxy.parenting.belonging import BelongingLook, Strangers, own_processes, root_of
 from nm_proxy.parenting.parent import Parent
-from nm_proxy.parenting.planning import Repair, desired_values, may_remove_group, plan_values
+from nm_proxy.parenting.planning import Repair, desired_values, plan_values
 from nm_proxy.parenting.records import GroupState, PassReport, Record
 
 logger = logging.getLogger(__name__)
@@ -91,10 +91,10 @@ class Adopter:
         with self._lock:
             try:
                 report.repairs += self._parent.prepare()
-                self._bring_in(view, pid_files, report)
+                existing = self._bring_in(view, pid_files, report)
                 self._apply_values(self._records, view, report)
                 self._weigh(report)
-                self._sweep(view, pid_files, report)
+                self._sweep(view, pid_files, existing, report)
             except CgroupError as error:
                 report.errors[""] = str(error)
             self._publish()
@@ -132,13 +132,13 @@ class Adopter:
 
     # Who there is
 
-    def _bring_in(self, view: NodeManagerView, pid_files: Mapping[str, PidFile], report: PassReport) -> None:
-        """Find everyone, and see that they are inside in every hierarchy."""
+    def _bring_in(self, view: NodeManagerView, pid_files: Mapping[str, PidFile], report: PassReport) -> set[str]:
+        """Find everyone, see that they are inside in every hierarchy, and tell which groups there were."""
         existing, complete = self._tree.containers_by_hierarchy(self._place.yarn)
         if not existing and not pid_files and not any(map(_is_live, view.containers.values())):
             for record in self._records.values():
                 record.pids = frozenset()
-            return
+            return existing
         table = self._processes.table()
         carriers: dict[str, set[int]] = {}
         if self.options.makes_groups:
@@ -149,6 +149,7 @@ class Adopter:
         populated = self._populated(carriers, table)
         self._complete_groups([name for name in populated if name not in complete], report)
         self._gather(populated, report, carriers=carriers, first=table, is_complete=True)
+        return existing | set(populated)
 
     def _note_pid_files(self, view: NodeManagerView, pid_files: Mapping[str, PidFile], report: PassReport) -> None:
         own: frozenset[int] | None = None
@@ -194,7 +195,8 @@ class Adopter:
         names = []
         for container_id, record in self._records.items():
             is_running = record.root is not None and table.is_alive(record.root.pid, record.root.start_ticks)
-            if is_running or record.path in carriers or self._tree.processes(record.path):
+            is_expected = record.pids or is_running or record.path in carriers
+            if is_expected or any(self._tree.last_members(record.path).values()):
                 names.append(container_id)
             else:
                 record.pids = frozenset()
@@ -303,23 +305,20 @@ class Adopter:
 
     # What is left over
 
-    def _sweep(self, view: NodeManagerView, pid_files: Mapping[str, PidFile], report: PassReport) -> None:
-        """Remove empty groups that nobody needs; while the NodeManager does not answer, everything may be needed."""
+    def _sweep(
+        self, view: NodeManagerView, pid_files: Mapping[str, PidFile], existing: set[str], report: PassReport
+    ) -> None:
+        """Remove empty groups that are old and unknown to a NodeManager that answers; a silent one may need all."""
         now = self._times.wall()
         for container_id, record in list(self._records.items()):
-            if record.pids or self._tree.processes(record.path):
+            if record.pids or container_id in pid_files:
                 continue
-            if not self._tree.exists_anywhere(record.path):
-                if container_id not in pid_files:
-                    del self._records[container_id]
-                continue
-            if view.answering is Answering.ANSWERS and may_remove_group(
-                age_seconds=self._tree.age_seconds(record.path, now),
-                minimum_age_seconds=self.options.empty_group_age_seconds,
-                is_known=_is_live(view.containers.get(container_id)),
-                has_pid_file=container_id in pid_files,
-            ):
-                self._remove(container_id, record, report)
+            if container_id not in existing:
+                del self._records[container_id]
+            elif view.answering is Answering.ANSWERS and not _is_live(view.containers.get(container_id)):
+                age_seconds = self._tree.age_seconds(record.path, now)
+                if age_seconds >= self.options.empty_group_age_seconds and not self._tree.processes(record.path):
+                    self._remove(container_id, record, report)
 
     def _remove(self, container_id: str, record: Record, report: PassReport) -> None:
         try:

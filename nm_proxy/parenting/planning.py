@@ -73,8 +73,3 @@ def plan_values(observed: Values, desired: Values, in_force: Values | None) -> V
 def may_set_wall(wall_bytes: int, used_bytes: int | None) -> bool:
     """Tell whether the wall can be set without killing anybody: what is used now is known and below it."""
     return used_bytes is not None and used_bytes <= wall_bytes
-
-
-def may_remove_group(*, age_seconds: float, minimum_age_seconds: float, is_known: bool, has_pid_file: bool) -> bool:
-    """Tell whether an empty group may go: old, unknown to a NodeManager that answers, and not being launched."""
-    return age_seconds >= minimum_age_seconds and not is_known and not has_pid_file

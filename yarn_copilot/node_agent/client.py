@@ -61,6 +61,7 @@ class NodeAgentClient:
         self._ca_file = ca_file
         self._server_name = server_name
         self._session: aiohttp.ClientSession | None = None
+        self._tls: tuple[bytes, ssl.SSLContext] | None = None
 
     async def __aenter__(self) -> NodeAgentClient:
         return self
@@ -171,9 +172,13 @@ class NodeAgentClient:
             return response.status, bytes(content)
 
     def _context(self) -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=str(self._ca_file) if self._ca_file else None)
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        return context
+        """Give the same context while the file of authorities stays the same, so that connections are used again."""
+        content = self._ca_file.read_bytes() if self._ca_file else b""
+        if self._tls is None or self._tls[0] != content:
+            context = ssl.create_default_context(cadata=content.decode("ascii") if self._ca_file else None)
+            context.minimum_version = ssl.TLSVersion.TLSv1_2
+            self._tls = (content, context)
+        return self._tls[1]
 
 
 def _read_token(path: Path) -> str:
