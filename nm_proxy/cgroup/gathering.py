@@ -9,7 +9,7 @@ All groups share each look, because a look at all processes is what costs most.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -42,6 +42,7 @@ class Gathered:
         pids: who belonged at the last look.
         writes: moves made, counting each hierarchy.
         rounds: looks taken.
+        brought: processes that were outside of some hierarchy and are inside now.
         is_settled: a sure look found nobody outside.
         error: what stopped it; the other groups went on.
     """
@@ -49,9 +50,11 @@ class Gathered:
     pids: frozenset[int] = frozenset()
     writes: int = 0
     rounds: int = 0
+    brought: frozenset[int] = frozenset()
     is_settled: bool = False
     error: CgroupError | None = None
     _unsure: int = 0
+    _strays: frozenset[int] = frozenset()
 
 
 def gather(
@@ -95,12 +98,22 @@ def _step(tree: CgroupTree, path: str, look: Look, result: Gathered, *, is_compl
         inside = frozenset[int]().union(*present.values())
         result.pids = look.belonging(path, inside)
         wanted = result.pids | {pid for pid in inside if pid > 0}
-        if any(wanted - members for members in present.values()):
-            result.writes += tree.move(path, wanted, present)
+        if is_complete and _outside(wanted, present):
+            # The lists of two hierarchies are of two moments; who was born in between is missing from the first.
+            present = tree.members(path)
+        strays = _outside(wanted, present)
+        if strays:
+            result._strays |= strays
+            result.writes += tree.move(path, strays, present)
             result._unsure = 0
         elif look.is_sure or result._unsure >= UNSURE_ROUNDS:
             result.is_settled = True
+            result.brought = result._strays & inside
         else:
             result._unsure += 1
     except CgroupError as error:
         result.error = error
+
+
+def _outside(wanted: frozenset[int], present: Mapping[str, frozenset[int]]) -> frozenset[int]:
+    return frozenset().union(*(wanted - members for members in present.values()))

@@ -68,6 +68,16 @@ class ProcessTable:
             waiting.extend(child for child in children.get(pid, ()) if child not in found)
         return found
 
+    def ancestors(self, pid: int) -> list[Process]:
+        """List the parent of a process, the parent's parent and so on, as far as they are known."""
+        found: list[Process] = []
+        process = self.processes.get(pid)
+        while process is not None and len(found) <= len(self.processes):
+            process = self.processes.get(process.parent)
+            if process is not None:
+                found.append(process)
+        return found
+
     def in_sessions(self, sessions: Iterable[int]) -> set[int]:
         """Collect the processes of sessions, which a double fork does not leave."""
         if not self._members:

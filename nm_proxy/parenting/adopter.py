@@ -15,6 +15,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from nm_proxy.cgroup.errors import CgroupError, GroupGoneError
 from nm_proxy.cgroup.gathering import Gathered, gather
@@ -23,13 +24,17 @@ from nm_proxy.cgroup.tree import CgroupTree, Values
 from nm_proxy.node_view import NodeManagerView
 from nm_proxy.nodemanager.model import Answering, ContainerReport
 from nm_proxy.nodemanager.pid_files import PidFile
-from nm_proxy.nodemanager.processes import ProcessReader, ProcessTable
-from nm_proxy.parenting.belonging import BelongingLook, Strangers, own_processes, root_of
+from nm_proxy.nodemanager.processes import Process, ProcessReader, ProcessTable
+from nm_proxy.parenting.belonging import BelongingLook, Root, Strangers, own_processes, root_of
 from nm_proxy.parenting.parent import Parent
 from nm_proxy.parenting.planning import Repair, desired_values, plan_values
 from nm_proxy.parenting.records import GroupState, PassReport, Record
 
 logger = logging.getLogger(__name__)
+
+
+ORPHAN_AGE_SECONDS: Final = 3.0
+"""So long a process of a container without a pid file is left alone: the file will come."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -173,16 +178,28 @@ class Adopter:
     def _note_carriers(self, view: NodeManagerView, table: ProcessTable) -> dict[str, set[int]]:
         """Find orphans by the id in their environment; only ids that the NodeManager has live, or we have, count."""
         known = frozenset[int]().union(*(record.pids for record in self._records.values()))
-        found = self._strangers.carriers(table, known)
-        own = own_processes(self._processes) if found else frozenset()
-        mine = {
-            container_id: pids - own
-            for container_id, pids in found.items()
-            if container_id in self._records or _is_live(view.containers.get(container_id))
-        }
-        for container_id in mine:
-            self._record(container_id)
-        return {self._place.container(container_id): pids for container_id, pids in mine.items()}
+        self._note_launchers(table)
+        mine: dict[str, set[int]] = {}
+        for container_id, pids in self._strangers.carriers(table, known).items():
+            record = self._records.get(container_id)
+            if record is not None or _is_live(view.containers.get(container_id)):
+                orphans = {pid for pid in pids if self._is_orphan(table.processes[pid], record)}
+                if orphans:
+                    mine[self._record(container_id).path] = orphans
+        return mine
+
+    def _note_launchers(self, table: ProcessTable) -> None:
+        for record in self._records.values():
+            if record.root is not None and table.is_alive(record.root.pid, record.root.start_ticks):
+                ancestors = table.ancestors(record.root.pid)
+                record.launchers = frozenset(Root(one.pid, one.start_ticks) for one in ancestors)
+
+    def _is_orphan(self, process: Process, record: Record | None) -> bool:
+        """Tell a task's process from the script that launches it; without a pid file the latter comes first."""
+        if record is None or record.root is None:
+            age = self._times.wall() - self._processes.started_at(process.start_ticks)
+            return age >= ORPHAN_AGE_SECONDS
+        return Root(process.pid, process.start_ticks) not in record.launchers
 
     def _record(self, container_id: str) -> Record:
         record = self._records.get(container_id)
@@ -256,7 +273,7 @@ class Adopter:
         if result.error is not None:
             self._failed(name, record, result.error, report)
             return
-        if result.writes and record.is_settled:
+        if result.brought and record.is_settled:
             report.repairs.append(Repair.MEMBERSHIP)
         if result.is_settled and not record.is_settled:
             record.is_settled = True

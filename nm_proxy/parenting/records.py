@@ -17,6 +17,8 @@ class Record:
     Attributes:
         path: its group.
         root: the process of its pid file; None where there is none that is believed.
+        launchers: ancestors of that process: a script of the NodeManager waits for it outside, to write down its
+            exit code, and has the same environment.
         launched_at: when the pid file was written, seconds since 1970; None without one.
         in_force: values that were read back as wanted; None before.
         wanted: values that the NodeManager's figures ask for; None while it has not said.
@@ -29,6 +31,7 @@ class Record:
 
     path: str
     root: Root | None = None
+    launchers: frozenset[Root] = frozenset()
     launched_at: float | None = None
     in_force: Values | None = None
     wanted: Values | None = None

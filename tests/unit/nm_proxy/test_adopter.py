@@ -260,10 +260,34 @@ def test_finds_orphans_by_the_id_in_their_environment(any_node: Node) -> None:
 
 def test_adopts_without_a_pid_file_whom_the_node_manager_lists(node: Node) -> None:
     node.reports[container_id(5)] = report(container_id(5))
+    node.kernel.processes.now_ticks = int(node.time.now * 100)
     process = node.kernel.processes.start(environment={"CONTAINER_ID": container_id(5)})
+    node.look()
+    assert not node.is_inside(process.pid, 5), "its pid file may still come"
+    node.time.now += 5.0
     node.look()
     assert node.is_inside(process.pid, 5)
     assert node.tree.values(node.path(5)).memory_bytes == 1024 * MIB
+
+
+def test_leaves_the_script_that_waits_for_the_exit_code_outside(any_node: Node) -> None:
+    name = container_id(2)
+    processes = any_node.kernel.processes
+    processes.now_ticks = int(any_node.time.now * 100)
+    script = processes.start(parent=any_node.node_manager.pid, environment={"CONTAINER_ID": name})
+    any_node.reports[name] = report(name)
+    any_node.look()
+    assert any_node.where_is(script.pid) != any_node.path()
+    task = processes.start(parent=script.pid, environment={"CONTAINER_ID": name})
+    any_node.write_pid_file(name, str(task.pid))
+    any_node.look()
+    any_node.time.now += 10.0
+    assert any_node.look().repairs == []
+    assert any_node.is_inside(task.pid)
+    assert any_node.where_is(script.pid) != any_node.path()
+    processes.exit(task.pid)
+    any_node.look()
+    assert any_node.where_is(script.pid) != any_node.path()
 
 
 def test_asks_a_process_again_that_can_have_become_another_program(node: Node) -> None:

@@ -119,7 +119,33 @@ def test_a_complete_look_finds_who_left_one_hierarchy(node: Node) -> None:
     node.kernel.put(pid, "", controller="cpu")
     (result,) = gather(node.tree, [node.path()], lambda: look_at(node, pid), is_complete=True).values()
     assert result.writes == 1
+    assert result.brought == {pid}
     assert node.is_inside(pid)
+
+
+def test_who_is_born_or_dies_while_lists_are_read_was_not_outside(node: Node) -> None:
+    _, pid = ready(node)
+    gather(node.tree, [node.path()], lambda: look_at(node, pid))
+    short = node.kernel.processes.fork(pid)
+    stale = look_at(node, pid)
+    node.kernel.processes.exit(short.pid)
+    looks = iter([stale])
+    read = node.kernel.read
+    births: list[int] = []
+
+    def read_and_be_born(path: str) -> str:
+        text = read(path)
+        if path.endswith("cpu/" + node.path() + "/cgroup.procs") and not births:
+            births.append(node.kernel.processes.fork(pid).pid)
+        return text
+
+    node.kernel.read = read_and_be_born  # type: ignore[method-assign] # the worst moment
+    (result,) = gather(
+        node.tree, [node.path()], lambda: next(looks, None) or look_at(node, pid), is_complete=True
+    ).values()
+    assert result.is_settled
+    assert result.brought == frozenset()
+    assert node.is_inside(births[0])
 
 
 def test_does_not_follow_a_number_that_means_another_process_now(node: Node) -> None:

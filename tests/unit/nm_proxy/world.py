@@ -182,6 +182,10 @@ class Node:
         where = self.kernel.where(pid)
         return all(where.get(one.mount_point) == self.path(number) for one in self.tree.hierarchies.every)
 
+    def where_is(self, pid: int) -> str:
+        """Tell the group of a process in the hierarchy of memory."""
+        return self.kernel.where(pid).get(self.tree.hierarchies.required("memory").mount_point, "")
+
     def cpu(self, path: str) -> int | None:
         """Read shares or weight."""
         return self.tree.values(path).cpu
