@@ -17,7 +17,7 @@ DIGEST := $(shell cat requirements.lock pyproject.toml | sha256sum | cut -c1-16)
 READY := $(VENV)/.ready-$(DIGEST)
 REPORTS := build/reports
 PYTEST := $(BIN)/python -m pytest -m "not soak"
-CODE := batch_resources yarn_copilot lab tests benchmarks
+CODE := batch_resources yarn_copilot nm_proxy lab tests benchmarks
 LINTED := $(CODE) .ci/stages.py
 
 .PHONY: help venv check format unit model contract fuzz lab-test prepare test coverage soak bench demo proto lock docs clean

@@ -50,7 +50,7 @@ def configure_logging(*, level: str, format: str = "text", stream: TextIO | None
 
 def set_level(level: str) -> None:
     """Change the smallest level logged while the program runs."""
-    for name in ("yarn_copilot", "batch_resources"):
+    for name in ("yarn_copilot", "nm_proxy", "batch_resources"):
         logging.getLogger(name).setLevel(level)
 
 

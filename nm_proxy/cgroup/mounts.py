@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read which cgroup hierarchies are mounted where, from /proc/self/mountinfo.
+
+Line format (proc_pid_mountinfo(5)): id parent major:minor root mount-point options [optional fields] - type source
+super-options. Blanks in paths are octal escapes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from nm_proxy.cgroup.layout import Version
+
+KNOWN_CONTROLLERS: Final = frozenset(
+    {"cpu", "cpuacct", "cpuset", "memory", "freezer", "blkio", "pids", "devices", "net_cls", "net_prio", "hugetlb"}
+)
+_ESCAPE: Final = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """Hold one mounted hierarchy.
+
+    Attributes:
+        version: V1 or V2.
+        mount_point: absolute path in this mount namespace.
+        root: which directory of the hierarchy is mounted there; other than "/" it is not the host's whole tree.
+        controllers: v1 only; named hierarchies (name=systemd) have none.
+        read_only: by the mount's or the file system's own option.
+    """
+
+    version: Version
+    mount_point: str
+    root: str
+    controllers: frozenset[str]
+    read_only: bool
+
+
+def parse_mounts(text: str) -> list[Mount]:
+    """Read all cgroup mounts of a mountinfo text; lines of another shape are passed over."""
+    found = (_parse_line(line) for line in text.splitlines())
+    return [mount for mount in found if mount is not None]
+
+
+def mounts_below(mounts: Iterable[Mount], root: str) -> list[Mount]:
+    """Keep the mounts at `root` or directly below it; of several at one point the last one mounted is visible."""
+    prefix = root.rstrip("/")
+    visible: dict[str, Mount] = {}
+    for mount in mounts:
+        if mount.mount_point in (root, prefix) or mount.mount_point.rpartition("/")[0] == prefix:
+            visible[mount.mount_point] = mount
+    return list(visible.values())
+
+
+def _parse_line(line: str) -> Mount | None:
+    fields, separator, rest = line.partition(" - ")
+    before = fields.split()
+    after = rest.split()
+    if not separator or len(before) < 6 or len(after) < 3 or after[0] not in ("cgroup", "cgroup2"):
+        return None
+    options = set(after[2].split(","))
+    version = Version.V2 if after[0] == "cgroup2" else Version.V1
+    return Mount(
+        version=version,
+        mount_point=_unescaped(before[4]),
+        root=_unescaped(before[3]),
+        controllers=frozenset(options & KNOWN_CONTROLLERS) if version is Version.V1 else frozenset(),
+        read_only="ro" in before[5].split(",") or "ro" in options,
+    )
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda match: chr(int(match.group(1), 8)), text)

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bring containers into their groups and keep them there, one pass at a time.
+
+A pass looks at everything that is and makes it what it should be; it remembers only identities of processes and which
+values were in force, so that it can tell a repair from a first write. Nothing is tried once: what fails is tried
+again by the next pass. Blocking; one thread at a time.
+
+`adopt`: groups are made here, from pid files and from container ids in environments. `executor`: groups exist
+already in the hierarchies that the executor knows; the others are completed, and values stay the NodeManager's.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from nm_proxy.cgroup.errors import CgroupError, GroupGoneError
+from nm_proxy.cgroup.gathering import Gathered, gather
+from nm_proxy.cgroup.layout import Place
+from nm_proxy.cgroup.tree import CgroupTree, Values
+from nm_proxy.node_view import NodeManagerView
+from nm_proxy.nodemanager.model import Answering, ContainerReport
+from nm_proxy.nodemanager.pid_files import PidFile
+from nm_proxy.nodemanager.processes import Process, ProcessReader, ProcessTable
+from nm_proxy.parenting.belonging import BelongingLook, Root, Strangers, own_processes, root_of
+from nm_proxy.parenting.parent import Parent
+from nm_proxy.parenting.planning import Repair, desired_values, plan_values
+from nm_proxy.parenting.records import GroupState, PassReport, Record
+
+logger = logging.getLogger(__name__)
+
+
+ORPHAN_AGE_SECONDS: Final = 3.0
+"""So long a process of a container without a pid file is left alone: the file will come."""
+
+
+@dataclass(slots=True, kw_only=True)
+class AdopterOptions:
+    """Hold how the adopter behaves.
+
+    Attributes:
+        makes_groups: mode `adopt`; False is `executor`.
+        milli_cores_per_vcore: for the parent's weight.
+        empty_group_age_seconds: before this age an empty group is never removed.
+    """
+
+    makes_groups: bool = True
+    milli_cores_per_vcore: int = 1000
+    empty_group_age_seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """Hold the clocks of the adopter's thread."""
+
+    monotonic: Callable[[], float]
+    wall: Callable[[], float]
+
+
+class Adopter:
+    """Hold the records of all containers and do the passes."""
+
+    def __init__(
+        self,
+        tree: CgroupTree,
+        place: Place,
+        parent: Parent,
+        processes: ProcessReader,
+        *,
+        times: Times,
+        options: AdopterOptions | None = None,
+    ) -> None:
+        self._tree = tree
+        self._place = place
+        self._parent = parent
+        self._processes = processes
+        self._times = times
+        self.options = options or AdopterOptions()
+        self._strangers = Strangers(processes, times.monotonic)
+        self._began_at = times.wall()
+        self._records: dict[str, Record] = {}
+        self._lock = threading.Lock()
+        self.states: Mapping[str, GroupState] = {}
+
+    def full_pass(self, view: NodeManagerView, pid_files: Mapping[str, PidFile]) -> PassReport:
+        """Look at everything and put everything right.
+
+        Args:
+            view: the NodeManager's last list and how it answers.
+            pid_files: all pid files there are.
+        """
+        report = PassReport()
+        with self._lock:
+            try:
+                report.repairs += self._parent.prepare()
+                existing = self._bring_in(view, pid_files, report)
+                self._apply_values(self._records, view, report)
+                self._weigh(report)
+                self._sweep(view, pid_files, existing, report)
+            except CgroupError as error:
+                report.errors[""] = str(error)
+            self._publish()
+        return report
+
+    def launch_pass(self, view: NodeManagerView, pid_files: Mapping[str, PidFile]) -> PassReport:
+        """Bring newly launched containers in as fast as possible; everything else waits for the full pass."""
+        report = PassReport()
+        if not self.options.makes_groups:
+            return report
+        with self._lock:
+            self._note_pid_files(view, pid_files, report)
+            fresh = {name: self._records[name] for name in pid_files if name in self._records}
+            running = [name for name, record in fresh.items() if self._is_running(record)]
+            try:
+                self._complete_groups(running, report)
+                self._apply_values(fresh, view, report)
+                self._gather(running, report)
+                self._measure(fresh, report)
+            except CgroupError as error:
+                report.errors[""] = str(error)
+            self._publish()
+        return report
+
+    def expect(self, container_ids: Iterable[str]) -> None:
+        """Make groups ahead: the NodeManager has begun to prepare these containers."""
+        if not self.options.makes_groups:
+            return
+        with self._lock:
+            for container_id in container_ids:
+                try:
+                    self._tree.create(self._place.container(container_id))
+                except CgroupError as error:
+                    logger.debug("Cannot make a group ahead", extra={"container": container_id, "error": str(error)})
+
+    # Who there is
+
+    def _bring_in(self, view: NodeManagerView, pid_files: Mapping[str, PidFile], report: PassReport) -> set[str]:
+        """Find everyone, see that they are inside in every hierarchy, and tell which groups there were."""
+        existing, complete = self._tree.containers_by_hierarchy(self._place.yarn)
+        if not existing and not pid_files and not any(map(_is_live, view.containers.values())):
+            for record in self._records.values():
+                record.pids = frozenset()
+            return existing
+        table = self._processes.table()
+        carriers: dict[str, set[int]] = {}
+        if self.options.makes_groups:
+            carriers = self._note_carriers(view, table)
+            self._note_pid_files(view, pid_files, report)
+        for container_id in existing:
+            self._record(container_id)
+        populated = self._populated(carriers, table)
+        self._complete_groups([name for name in populated if name not in complete], report)
+        self._gather(populated, report, carriers=carriers, first=table, is_complete=True)
+        return existing | set(populated)
+
+    def _note_pid_files(self, view: NodeManagerView, pid_files: Mapping[str, PidFile], report: PassReport) -> None:
+        own: frozenset[int] | None = None
+        for container_id, file in pid_files.items():
+            record = self._records.get(container_id)
+            if record is not None and record.root is not None and record.root.pid == file.pid:
+                continue
+            known = view.containers.get(container_id)
+            if known is not None and known.is_finished:
+                continue
+            own = own or own_processes(self._processes)
+            root = root_of(file, self._processes) if file.pid not in own else None
+            if root is None:
+                report.unbelieved.append(container_id)
+                continue
+            record = self._record(container_id)
+            record.root, record.is_settled = root, False
+            record.launched_at = file.written_at
+            record.is_measured = file.written_at < self._began_at
+
+    def _note_carriers(self, view: NodeManagerView, table: ProcessTable) -> dict[str, set[int]]:
+        """Find orphans by the id in their environment; only ids that the NodeManager has live, or we have, count."""
+        known = frozenset[int]().union(*(record.pids for record in self._records.values()))
+        self._note_launchers(table)
+        mine: dict[str, set[int]] = {}
+        for container_id, pids in self._strangers.carriers(table, known).items():
+            record = self._records.get(container_id)
+            if record is not None or _is_live(view.containers.get(container_id)):
+                orphans = {pid for pid in pids if self._is_orphan(table.processes[pid], record)}
+                if orphans:
+                    mine[self._record(container_id).path] = orphans
+        return mine
+
+    def _note_launchers(self, table: ProcessTable) -> None:
+        for record in self._records.values():
+            if record.root is not None and table.is_alive(record.root.pid, record.root.start_ticks):
+                ancestors = table.ancestors(record.root.pid)
+                record.launchers = frozenset(Root(one.pid, one.start_ticks) for one in ancestors)
+
+    def _is_orphan(self, process: Process, record: Record | None) -> bool:
+        """Tell a task's process from the script that launches it; without a pid file the latter comes first."""
+        if record is None or record.root is None:
+            age = self._times.wall() - self._processes.started_at(process.start_ticks)
+            return age >= ORPHAN_AGE_SECONDS
+        return Root(process.pid, process.start_ticks) not in record.launchers
+
+    def _record(self, container_id: str) -> Record:
+        record = self._records.get(container_id)
+        if record is None:
+            record = self._records[container_id] = Record(path=self._place.container(container_id))
+        return record
+
+    def _populated(self, carriers: Mapping[str, set[int]], table: ProcessTable) -> list[str]:
+        """List the containers that have, or should have, somebody inside."""
+        names = []
+        for container_id, record in self._records.items():
+            is_running = record.root is not None and table.is_alive(record.root.pid, record.root.start_ticks)
+            is_expected = record.pids or is_running or record.path in carriers
+            if is_expected or any(self._tree.last_members(record.path).values()):
+                names.append(container_id)
+            else:
+                record.pids = frozenset()
+        return names
+
+    def _is_running(self, record: Record) -> bool:
+        if record.root is None:
+            return False
+        process = self._processes.process(record.root.pid)
+        return process is not None and process.start_ticks == record.root.start_ticks
+
+    # What they need
+
+    def _complete_groups(self, names: Iterable[str], report: PassReport) -> None:
+        """Make what is missing of groups; with an executor, in the hierarchies that it does not know."""
+        for name in names:
+            record = self._records[name]
+            if self._tree.exists(record.path):
+                continue
+            try:
+                if self._create(record.path) and record.is_settled:
+                    report.repairs.append(Repair.GROUP)
+                    record.in_force = None
+            except CgroupError as error:
+                self._failed(name, record, error, report)
+
+    def _create(self, path: str) -> bool:
+        try:
+            return self._tree.create(path)
+        except GroupGoneError:
+            self._parent.prepare()
+            return self._tree.create(path)
+
+    def _gather(
+        self,
+        names: list[str],
+        report: PassReport,
+        *,
+        carriers: Mapping[str, set[int]] | None = None,
+        first: ProcessTable | None = None,
+        is_complete: bool = False,
+    ) -> None:
+        by_path = {self._records[name].path: name for name in names}
+        roots = {path: root for path, name in by_path.items() if (root := self._records[name].root) is not None}
+        excluded = own_processes(self._processes)
+        tables = iter([first] if first is not None else [])
+
+        def look() -> BelongingLook:
+            table = next(tables, None) or self._processes.table()
+            return BelongingLook(table, roots=roots, carriers=carriers or {}, excluded=excluded)
+
+        for path, result in gather(self._tree, by_path, look, is_complete=is_complete).items():
+            self._gathered(by_path[path], result, report)
+
+    def _gathered(self, name: str, result: Gathered, report: PassReport) -> None:
+        record = self._records[name]
+        if result.error is not None:
+            self._failed(name, record, result.error, report)
+            return
+        if result.brought and record.is_settled:
+            report.repairs.append(Repair.MEMBERSHIP)
+        if result.is_settled and not record.is_settled:
+            record.is_settled = True
+            report.adopted.append(name)
+        record.pids = result.pids
+        record.error = "" if result.is_settled else "processes appear faster than they can be moved"
+
+    def _apply_values(self, records: Mapping[str, Record], view: NodeManagerView, report: PassReport) -> None:
+        for container_id, record in records.items():
+            known = view.containers.get(container_id)
+            record.vcores = known.vcores if known is not None and known.vcores is not None else record.vcores
+            wanted = desired_values(known, self._tree.container_cpu)
+            if wanted is None or not self.options.makes_groups or not self._is_populated(record):
+                continue
+            record.wanted = wanted
+            try:
+                report.repairs += self._apply(record, wanted)
+            except CgroupError as error:
+                self._failed(container_id, record, error, report)
+        self._measure(records, report)
+
+    def _is_populated(self, record: Record) -> bool:
+        return bool(record.pids) or record.root is not None
+
+    def _apply(self, record: Record, wanted: Values) -> tuple[Repair, ...]:
+        plan = plan_values(self._tree.values(record.path), wanted, record.in_force)
+        if record.in_force is None:
+            self._tree.kill_together(record.path)
+        if plan.memory_bytes is not None:
+            self._tree.set_memory_limit(record.path, plan.memory_bytes)
+        if plan.cpu is not None:
+            self._tree.set_cpu(record.path, plan.cpu)
+        record.in_force = wanted
+        return plan.repairs
+
+    def _measure(self, records: Mapping[str, Record], report: PassReport) -> None:
+        for record in records.values():
+            if record.is_done and not record.is_measured and record.launched_at is not None:
+                record.is_measured = True
+                report.latencies.append(max(self._times.wall() - record.launched_at, 0.0))
+
+    def _weigh(self, report: PassReport) -> None:
+        vcores = sum(record.vcores for record in self._records.values() if record.pids)
+        report.repairs += self._parent.weigh(vcores * self.options.milli_cores_per_vcore)
+        report.repairs += self._parent.wall()
+
+    # What is left over
+
+    def _sweep(
+        self, view: NodeManagerView, pid_files: Mapping[str, PidFile], existing: set[str], report: PassReport
+    ) -> None:
+        """Remove empty groups that are old and unknown to a NodeManager that answers; a silent one may need all."""
+        now = self._times.wall()
+        for container_id, record in list(self._records.items()):
+            if record.pids or container_id in pid_files:
+                continue
+            if container_id not in existing:
+                del self._records[container_id]
+            elif view.answering is Answering.ANSWERS and not _is_live(view.containers.get(container_id)):
+                age_seconds = self._tree.age_seconds(record.path, now)
+                if age_seconds >= self.options.empty_group_age_seconds and not self._tree.processes(record.path):
+                    self._remove(container_id, record, report)
+
+    def _remove(self, container_id: str, record: Record, report: PassReport) -> None:
+        try:
+            self._tree.remove(record.path)
+        except CgroupError as error:
+            self._failed(container_id, record, error, report)
+            return
+        del self._records[container_id]
+        report.removed.append(container_id)
+
+    def _failed(self, container_id: str, record: Record, error: CgroupError, report: PassReport) -> None:
+        record.error = str(error)
+        report.errors[container_id] = str(error)
+
+    def _publish(self) -> None:
+        self.states = {
+            name: GroupState(
+                path=record.path,
+                root=record.root,
+                launched_at=record.launched_at,
+                is_done=record.is_done if self.options.makes_groups else record.is_settled,
+                error=record.error,
+            )
+            for name, record in self._records.items()
+        }
+
+
+def _is_live(report: ContainerReport | None) -> bool:
+    return report is not None and not report.is_finished

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the adopter: at once when a pid file appears, and completely from time to time.
+
+Passes run in one thread beside the event loop, one after the other. A pass that fails is counted and tried again;
+it never ends the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from nm_proxy.agent_metrics import AgentMetrics
+from nm_proxy.clock import Clock
+from nm_proxy.node_view import NodeManagerReader, NodeManagerView
+from nm_proxy.nodemanager.pid_files import PidFile, PidFiles
+from nm_proxy.parenting.adopter import Adopter
+from nm_proxy.parenting.records import PassReport
+from nm_proxy.parenting.watching import News, PidFileWatch
+from yarn_copilot.errors import YarnCopilotError
+
+logger = logging.getLogger(__name__)
+
+HURRY_SECONDS: Final = 2.0
+"""So long after a launch the NodeManager is asked again at once when its list does not have the container yet."""
+
+
+class ParentingLoop:
+    """Keep all containers parented; one per process."""
+
+    def __init__(
+        self,
+        adopter: Adopter,
+        files: PidFiles,
+        reader: NodeManagerReader,
+        *,
+        metrics: AgentMetrics,
+        clock: Clock,
+        interval_seconds: float,
+    ) -> None:
+        self._adopter = adopter
+        self._files = files
+        self._reader = reader
+        self._metrics = metrics
+        self._clock = clock
+        self.interval_seconds = interval_seconds
+        self._events = asyncio.Event()
+        self._awaiting: dict[str, PidFile] = {}
+        self._told: dict[str, str] = {}
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        watch = PidFileWatch(self._files)
+        loop = asyncio.get_running_loop()
+        self._reader.on_list = self._events.set
+        if watch.descriptor is not None:
+            loop.add_reader(watch.descriptor, self._events.set)
+        try:
+            while True:
+                await self._round(watch)
+        finally:
+            if watch.descriptor is not None:
+                loop.remove_reader(watch.descriptor)
+            watch.close()
+
+    async def _round(self, watch: PidFileWatch) -> None:
+        """Do one complete look, then serve launches until the next one is due."""
+        due = self._clock.monotonic() + self.interval_seconds
+        await self._launch(watch.follow())
+        await self.look()
+        while (left := due - self._clock.monotonic()) > 0:
+            if not await self._event_within(left):
+                return
+            news = watch.take()
+            await self._launch(news)
+            await self._limit()
+            if news.is_incomplete:
+                return
+
+    async def _event_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._events.wait()
+        except TimeoutError:
+            return False
+        self._events.clear()
+        return True
+
+    async def look(self) -> None:
+        """Do one complete pass."""
+        files = await asyncio.to_thread(self._files.scan)
+        self._awaiting = {name: file for name, file in self._awaiting.items() if name in files}
+        await self._pass("full", self._adopter.full_pass, self._reader.view, files)
+
+    async def _launch(self, news: News) -> None:
+        """Prepare what is being launched, and bring in what was."""
+        if not news:
+            return
+        self._reader.want()
+        ahead = news.preparing - news.launched.keys()
+        if ahead:
+            await asyncio.to_thread(self._adopter.expect, ahead)
+        if not news.launched:
+            return
+        await self._pass("launch", self._adopter.launch_pass, self._reader.view, news.launched)
+        for name, file in news.launched.items():
+            if name not in self._reader.view.containers:
+                self._awaiting[name] = file
+
+    async def _limit(self) -> None:
+        """Go on with launches whose figures the NodeManager has given meanwhile."""
+        known = {name: file for name, file in self._awaiting.items() if name in self._reader.view.containers}
+        for name in known:
+            del self._awaiting[name]
+        if known:
+            await self._pass("launch", self._adopter.launch_pass, self._reader.view, known)
+        if any(self._clock.wall() - file.written_at < HURRY_SECONDS for file in self._awaiting.values()):
+            self._reader.want()
+
+    async def _pass(
+        self,
+        kind: str,
+        work: Callable[[NodeManagerView, Mapping[str, PidFile]], PassReport],
+        view: NodeManagerView,
+        files: Mapping[str, PidFile],
+    ) -> None:
+        begun = self._clock.monotonic()
+        try:
+            report = await asyncio.to_thread(work, view, files)
+        except YarnCopilotError as error:
+            self._metrics.count_error("parenting")
+            logger.warning("A pass over the containers failed", extra={"kind": kind, "error": str(error)})
+            return
+        except Exception:
+            self._metrics.count_error("parenting")
+            logger.exception("A pass over the containers failed", extra={"kind": kind})
+            return
+        self._metrics.observe_pass(kind, self._clock.monotonic() - begun)
+        self._tell(report, is_complete=kind == "full")
+
+    def _tell(self, report: PassReport, *, is_complete: bool) -> None:
+        for seconds in report.latencies:
+            self._metrics.observe_latency(seconds)
+        for repair in report.repairs:
+            self._metrics.count_repair(repair.value)
+            logger.warning("Put right what somebody else had changed", extra={"what": repair.value})
+        self._metrics.count_groups(adopted=len(report.adopted), removed=len(report.removed))
+        if report.adopted:
+            logger.info("Adopted containers", extra={"containers": ", ".join(sorted(report.adopted))})
+        if report.removed:
+            logger.info("Removed empty groups", extra={"containers": ", ".join(sorted(report.removed))})
+        self._tell_errors({**report.errors, **dict.fromkeys(report.unbelieved, _UNBELIEVED)}, is_complete=is_complete)
+
+    def _tell_errors(self, errors: Mapping[str, str], *, is_complete: bool) -> None:
+        """Write each trouble once, and that it ended once."""
+        if errors:
+            self._metrics.count_error("parenting", len(errors))
+        for name, error in errors.items():
+            if self._told.get(name) != error:
+                logger.warning("Cannot parent", extra={"container": name or "(all)", "error": error})
+                self._told[name] = error
+        if is_complete:
+            for name in [name for name in self._told if name not in errors]:
+                logger.info("Parenting works again", extra={"container": name or "(all)"})
+                del self._told[name]
+
+
+_UNBELIEVED: Final = "the pid file names no process that was launched with it; it is left alone"

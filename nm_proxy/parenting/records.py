@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hold what parenting knows about each container's group, and hand out copies of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from nm_proxy.cgroup.tree import Values
+from nm_proxy.parenting.belonging import Root
+from nm_proxy.parenting.planning import Repair
+
+
+@dataclass(slots=True, kw_only=True)
+class Record:
+    """Hold one container; belongs to the thread of the adopter.
+
+    Attributes:
+        path: its group.
+        root: the process of its pid file; None where there is none that is believed.
+        launchers: ancestors of that process: a script of the NodeManager waits for it outside, to write down its
+            exit code, and has the same environment.
+        launched_at: when the pid file was written, seconds since 1970; None without one.
+        in_force: values that were read back as wanted; None before.
+        wanted: values that the NodeManager's figures ask for; None while it has not said.
+        vcores: what the NodeManager said last; 1 before.
+        is_settled: everyone who belongs is inside.
+        pids: who was inside at the last look.
+        error: what stands in the way, in words.
+        is_measured: its latency was recorded, or it was there before this program.
+    """
+
+    path: str
+    root: Root | None = None
+    launchers: frozenset[Root] = frozenset()
+    launched_at: float | None = None
+    in_force: Values | None = None
+    wanted: Values | None = None
+    vcores: int = 1
+    is_settled: bool = False
+    pids: frozenset[int] = frozenset()
+    error: str = ""
+    is_measured: bool = False
+
+    @property
+    def is_done(self) -> bool:
+        """Tell whether everyone is inside and the limits are in force."""
+        return self.is_settled and self.wanted is not None and self.in_force == self.wanted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupState:
+    """Hold a copy of one record, for other threads and for answers."""
+
+    path: str
+    root: Root | None
+    launched_at: float | None
+    is_done: bool
+    error: str
+
+
+@dataclass(slots=True, kw_only=True)
+class PassReport:
+    """Hold what one pass did.
+
+    Attributes:
+        repairs: each thing that somebody else had changed.
+        latencies: seconds from pid file to limits in force, for each container that got there.
+        adopted: containers whose processes are all inside now and were not before.
+        removed: empty groups that were removed.
+        unbelieved: pid files that name no process of the container.
+        errors: what failed, by container id; "" is the parent.
+    """
+
+    repairs: list[Repair] = field(default_factory=list)
+    latencies: list[float] = field(default_factory=list)
+    adopted: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    unbelieved: list[str] = field(default_factory=list)
+    errors: dict[str, str] = field(default_factory=dict)

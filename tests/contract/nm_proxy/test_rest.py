@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test the client of the NodeManager's pages against a NodeManager in every mood."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator
+
+import pytest
+
+from lab.embedded.node_manager.server import EmbeddedNodeManager, Mood
+from nm_proxy.clock import SystemClock
+from nm_proxy.node_view import NodeManagerReader
+from nm_proxy.nodemanager.errors import (
+    NodeManagerAnswerError,
+    NodeManagerError,
+    NodeManagerRefusedError,
+    NodeManagerTimeoutError,
+)
+from nm_proxy.nodemanager.model import Answering
+from nm_proxy.nodemanager.rest import NodeManagerClient
+from tests.contract.nm_proxy.running import until
+from tests.unit.nm_proxy.world import container_id
+
+
+@pytest.fixture
+async def pages() -> AsyncIterator[EmbeddedNodeManager]:
+    async with EmbeddedNodeManager() as server:
+        yield server
+
+
+@pytest.fixture
+async def client(pages: EmbeddedNodeManager) -> AsyncIterator[NodeManagerClient]:
+    one = NodeManagerClient(pages.url, timeout_seconds=0.5, user="yarn", max_answer_bytes=1_000_000)
+    yield one
+    await one.aclose()
+
+
+async def test_reads_all_pages(pages: EmbeddedNodeManager, client: NodeManagerClient) -> None:
+    pages.add(container_id(2), vcores=3)
+    found, malformed = await client.containers()
+    assert (found[container_id(2)].vcores, malformed) == (3, 0)
+    assert (await client.info()).node_id == "localhost:8041"
+    assert await client.applications() == {"application_1700000000000_0001": "RUNNING"}
+    assert all(call.endswith("?user.name=yarn") for call in pages.calls)
+
+
+async def test_reads_a_single_container_written_as_an_object(
+    pages: EmbeddedNodeManager, client: NodeManagerClient
+) -> None:
+    pages.add(container_id(2))
+    pages.single_as_object = True
+    assert list((await client.containers())[0]) == [container_id(2)]
+
+
+@pytest.mark.parametrize(
+    ("mood", "kind"),
+    [
+        (Mood.HANGS, NodeManagerTimeoutError),
+        (Mood.DRIPS, NodeManagerTimeoutError),
+        (Mood.CUTS, NodeManagerAnswerError),
+        (Mood.BABBLES, NodeManagerAnswerError),
+        (Mood.ENORMOUS, NodeManagerAnswerError),
+        (Mood.FAILS, NodeManagerAnswerError),
+        (Mood.UNAUTHORIZED, NodeManagerAnswerError),
+        (Mood.REDIRECTS, NodeManagerAnswerError),
+    ],
+)
+async def test_every_mood_is_one_of_our_errors(
+    pages: EmbeddedNodeManager, client: NodeManagerClient, mood: Mood, kind: type[NodeManagerError]
+) -> None:
+    pages.mood = mood
+    with pytest.raises(kind) as caught:
+        await client.containers()
+    assert "/ws/v1/node/containers" in str(caught.value)
+    assert len(str(caught.value)) < 500
+    pages.mood = Mood.FINE
+    assert await client.containers() == ({}, 0)
+
+
+async def test_nothing_listening_is_told_apart(pages: EmbeddedNodeManager, client: NodeManagerClient) -> None:
+    await pages.stop()
+    with pytest.raises(NodeManagerRefusedError):
+        await client.containers()
+    await pages.start()
+
+
+async def test_the_reader_keeps_the_last_list_and_says_how_it_is_answered(
+    pages: EmbeddedNodeManager, client: NodeManagerClient
+) -> None:
+    reader = NodeManagerReader(client, clock=SystemClock(), poll_interval_seconds=0.05)
+    task = asyncio.create_task(reader.run())
+    try:
+        pages.add(container_id(2))
+        await until(lambda: container_id(2) in reader.view.containers, "the list is read")
+        for mood, answering in (
+            (Mood.HANGS, Answering.HANGS),
+            (Mood.BABBLES, Answering.BABBLES),
+            (Mood.FINE, Answering.ANSWERS),
+        ):
+            pages.mood = mood
+            await until(functools.partial(_answers, reader, answering), answering.value)
+            assert container_id(2) in reader.view.containers
+        await pages.stop()
+        await until(lambda: reader.view.answering is Answering.REFUSES, "it refuses")
+        refused = reader.view.refused_for(reader.view.answering_since + 5)
+        assert refused == 5
+        await pages.start()
+        await until(lambda: reader.view.answering is Answering.ANSWERS, "it answers again")
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def _answers(reader: NodeManagerReader, answering: Answering) -> bool:
+    return reader.view.answering is answering
+
+
+async def test_somebody_in_a_hurry_gets_a_fresh_list(pages: EmbeddedNodeManager, client: NodeManagerClient) -> None:
+    reader = NodeManagerReader(client, clock=SystemClock(), poll_interval_seconds=60)
+    task = asyncio.create_task(reader.run())
+    try:
+        await until(lambda: reader.view.answering is Answering.ANSWERS, "it answers")
+        pages.add(container_id(2))
+        view = await reader.next_view(timeout_seconds=10)
+        assert container_id(2) in view.containers
+        pages.mood = Mood.HANGS
+        assert await reader.next_view(timeout_seconds=0.05) is reader.view
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

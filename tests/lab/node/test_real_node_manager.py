@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test the whole agent beside a real NodeManager, on the machine's own cgroup tree: places, limits, kills."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batch_resources.resources import BatchResources
+from lab.cluster import Lab
+from lab.hadoop.options import YarnOptions
+from lab.node.machine import Machine
+from lab.processes import probes
+from nm_proxy.agent import Agent
+from nm_proxy.agent_settings import AgentSettings
+
+MIB = 1 << 20
+
+
+class RunningAgent:
+    """Run an agent's event loop in a thread, beside a test that waits."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._work)
+        self._task: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> RunningAgent:
+        self._thread.start()
+        probes.wait_until(lambda: self.agent.is_serving.is_set(), what="the agent serves", timeout_seconds=30)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._task is not None:
+            self.loop.call_soon_threadsafe(self._task.cancel)
+        self._thread.join(timeout=30)
+
+    def make_room(self, asked: BatchResources) -> Any:
+        """Ask the killer from this thread."""
+        work = self.agent.killer.make_room(asked, timeout_seconds=20, asked_by="api")
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout=60)
+
+    def _work(self) -> None:
+        async def run() -> None:
+            self._task = asyncio.current_task()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self.agent.run()
+
+        self.loop.run_until_complete(run())
+        self.loop.close()
+
+
+@pytest.fixture(params=["3.5.0", "3.3.6"])
+def yarn_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """Run YARN alone with one NodeManager, in the newest and in an old version."""
+    options = YarnOptions(minimum_memory_mib=1)
+    with Lab(kubernetes=False, node_managers=1, hadoop_version=request.param, yarn_options=options) as lab:
+        yield lab
+
+
+def agent_for(lab: Lab, machine: Machine, tmp_path: Path) -> Agent:
+    node_manager = lab.yarn.node_managers[0]
+    document = {
+        "cgroup": {"hierarchy": machine.place.yarn},
+        "node_manager": {
+            "url": f"http://{node_manager.identity.address}:{node_manager.identity.ports.web}",
+            "local_directories": [str(node_manager.folder / "local")],
+        },
+        "copilot": {"socket": str(tmp_path / "copilot.sock")},
+    }
+    return Agent(AgentSettings.model_validate(document))
+
+
+def repairs_of(agent: Agent) -> dict[str, float]:
+    """Read how many repairs were counted; nobody changes anything here."""
+    return {
+        sample.labels["what"]: sample.value
+        for family in agent.metrics.registry.collect()
+        for sample in family.samples
+        if sample.name == "yarn_copilot_node_repairs_total"
+    }
+
+
+def test_tasks_of_a_real_node_manager_are_placed_limited_and_killed_alone(
+    yarn_lab: Lab, machine: Machine, tmp_path: Path
+) -> None:
+    node_manager = yarn_lab.yarn.node_managers[0]
+    yarn_lab.yarn.set_capacity(node_manager.node_id, 4096, 8)
+    with RunningAgent(agent_for(yarn_lab, machine, tmp_path)) as running:
+        agent = running.agent
+        application = yarn_lab.submit()
+        application.ask(count=2, memory_mib=256, vcores=2)
+        application.wait_running(2)
+        probes.wait_until(
+            lambda: sum(state.is_done for state in agent.adopter.states.values()) == 2,
+            what="both tasks are inside with their limits",
+            timeout_seconds=60,
+        )
+        for name, state in agent.adopter.states.items():
+            values = machine.tree.values(state.path)
+            assert (values.cpu, values.memory_bytes) == (2048, 256 * MIB)
+            assert state.path == f"{machine.place.yarn}/{name}"
+            assert machine.tree.processes(state.path)
+        probes.wait_until(
+            lambda: machine.tree.values(machine.place.yarn).cpu == 4096,
+            what="the parent weighs four vcores",
+            timeout_seconds=60,
+        )
+        assert agent.metrics.registry.get_sample_value("yarn_copilot_node_parenting_latency_seconds_count") == 2
+        room = running.make_room(BatchResources(cpu_milli=1000, memory_bytes=0))
+        assert len(room.ended) == 1
+        assert room.freed == BatchResources(cpu_milli=2000, memory_bytes=256 * MIB)
+        application.wait_for(lambda: len(application.completed()) == 1, what="YARN hears of the end")
+        assert len(application.running()) == 1
+        application.stop()
+        probes.wait_until(
+            lambda: not any(machine.tree.processes(state.path) for state in list(agent.adopter.states.values())),
+            what="all groups are empty",
+            timeout_seconds=60,
+        )
+        assert agent.lingering.lingering == {}
+        assert repairs_of(agent) == {}
