@@ -15,6 +15,8 @@ UV := $(or $(shell command -v uv),.cache/uv/bin/uv)
 # A new lock, or new metadata of the project, gives a new digest and with it a new stamp.
 DIGEST := $(shell cat requirements.lock pyproject.toml | sha256sum | cut -c1-16)
 READY := $(VENV)/.ready-$(DIGEST)
+# What tests of Kerberos need beside it; it is built here, against the system's headers, and only for tests.
+KERBEROS := $(VENV)/.kerberos-$(DIGEST)
 REPORTS := build/reports
 PYTEST := $(BIN)/python -m pytest -m "not soak"
 CODE := batch_resources yarn_copilot nm_proxy lab tests benchmarks
@@ -37,15 +39,20 @@ venv: $(READY) ## Build the virtual environment (.venv) from the lock
 
 $(READY): | $(if $(findstring .cache,$(UV)),$(UV))
 	@echo "== virtual environment: $(VENV) from requirements.lock"
-	@command -v krb5-config >/dev/null && command -v gcc >/dev/null || { \
-	  echo "gcc and Kerberos' headers are needed to build gssapi: apt-get install gcc libkrb5-dev"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
 	$(UV) pip sync --quiet --compile-bytecode --python $(BIN)/python requirements.lock
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
-	@rm -f $(VENV)/.ready-*
+	@rm -f $(VENV)/.ready-* $(VENV)/.kerberos-*
 	@touch $@
 
-check: $(READY) ## Format, lint, types, layers, spelling; changes nothing
+$(KERBEROS): $(READY) requirements-kerberos.lock
+	@command -v krb5-config >/dev/null && command -v gcc >/dev/null || { \
+	  echo "the tests need gcc and Kerberos' headers, to build gssapi: apt-get install gcc libkrb5-dev"; exit 1; }
+	@echo "== gssapi from requirements-kerberos.lock"
+	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements-kerberos.lock
+	@touch $@
+
+check: $(KERBEROS) ## Format, lint, types, layers, spelling; changes nothing
 	$(BIN)/ruff format --check $(LINTED)
 	$(BIN)/ruff check $(LINTED)
 	$(BIN)/mypy
@@ -56,33 +63,33 @@ format: $(READY) ## Format the code and mend what ruff can mend
 	$(BIN)/ruff format $(LINTED)
 	$(BIN)/ruff check --fix $(LINTED)
 
-unit: $(READY) ## Unit tests, under a minute
+unit: $(KERBEROS) ## Unit tests, under a minute
 	$(PYTEST) tests/unit -n 2 -q --junitxml=$(REPORTS)/unit.xml $(ARGS)
 
 model: $(READY) ## Search a small world for a unit sold twice: one lateness and every pair, mutants, liveness
 	$(PYTEST) tests/model -n 2 -q -rP --junitxml=$(REPORTS)/model.xml $(ARGS)
 
-contract: $(READY) ## Adapters against in-process servers on loopback
+contract: $(KERBEROS) ## Adapters against in-process servers on loopback
 	$(PYTEST) tests/contract -q --junitxml=$(REPORTS)/contract.xml $(ARGS)
 
 prepare: $(READY) ## Build and download the real servers of the lab (cached)
 	$(BIN)/python -m lab prepare
 
-fuzz: $(READY) ## Long fuzzing of bytes and files that others send us (about FUZZ_EXAMPLES=20000 examples a test)
+fuzz: $(KERBEROS) ## Long fuzzing of bytes and files that others send us (about FUZZ_EXAMPLES=20000 examples a test)
 	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(PYTEST) tests/unit -k fuzzing -q --timeout 7200 $(ARGS)
 	for target in framing sasl challenge token; do \
 	  $(BIN)/python -m tests.fuzz $$target $${FUZZ_SECONDS:-300}; done
 
-lab-test: prepare ## The whole on real servers: etcd, kube-apiserver, kube-scheduler, YARN
+lab-test: $(KERBEROS) prepare ## The whole on real servers: etcd, kube-apiserver, kube-scheduler, YARN
 	$(PYTEST) tests/lab -q --junitxml=$(REPORTS)/lab.xml $(ARGS)
 
-test: $(READY) ## Everything: check, unit, model, contract, lab; one summary at the end
+test: $(KERBEROS) ## Everything: check, unit, model, contract, lab; one summary at the end
 	$(BIN)/python .ci/stages.py check unit model contract lab-test
 
-coverage: $(READY) ## Branch coverage of unit and contract tests
+coverage: $(KERBEROS) ## Branch coverage of unit and contract tests
 	$(PYTEST) tests/unit tests/contract -q --cov --cov-report=term-missing:skip-covered $(ARGS)
 
-soak: prepare ## Long runs
+soak: $(KERBEROS) prepare ## Long runs
 	$(BIN)/python -m pytest -m soak tests --timeout 7200 $(ARGS)
 
 bench: prepare ## Benchmarks on real servers; figures go to benchmarks/results
@@ -102,6 +109,8 @@ docs: $(READY) ## Write docs/configuration.md and docs/metrics.md from the code
 lock: | $(if $(findstring .cache,$(UV)),$(UV)) ## Resolve the dependencies again and write requirements.lock
 	$(UV) pip compile --quiet --python-version 3.11 --group dev --generate-hashes --no-header --no-emit-index-url \
 	  --no-annotate --output-file requirements.lock pyproject.toml
+	echo 'gssapi>=1.9,<2' | $(UV) pip compile --quiet --python-version 3.11 --generate-hashes --no-header \
+	  --no-emit-index-url --no-annotate --output-file requirements-kerberos.lock -
 
 clean: ## Remove what was built; keeps the caches of the lab's servers
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run make targets one after another, all of them even when one fails, and print one summary.
 
-Usage: `python .ci/stages.py check unit model contract lab-test`. Exit code 0 only if every target succeeded. Counts come
-from the JUnit reports that the targets write to build/reports. Standard library only.
+Usage: `python .ci/stages.py check unit model contract lab-test`. Exit code 0 only if every target succeeded. Counts
+come from the JUnit reports that the targets write to build/reports. Standard library only.
 """
 
 from __future__ import annotations
