@@ -27,6 +27,8 @@ from nm_proxy.parenting.records import PassReport
 
 APPLICATION: Final = "application_1700000000000_0001"
 SWEEP_SECONDS: Final = 20.0
+MARK: Final = "NM_PROXY_TEST"
+"""Whoever carries this variable was started by the test of that name, wherever it is."""
 
 
 def container_id(number: int) -> str:
@@ -75,7 +77,7 @@ class Machine:
         return subprocess.Popen(
             [sys.executable, "-S", "-E", "-c", prologue + code, str(path), *arguments],
             start_new_session=True,
-            env={"CONTAINER_ID": container_id(number), "PATH": os.environ["PATH"]},
+            env={"CONTAINER_ID": container_id(number), "PATH": os.environ["PATH"], MARK: self.name},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
         )
@@ -104,15 +106,7 @@ class Machine:
 
     def carriers(self, number: int) -> set[int]:
         """Find, independently of the product, every living process that has the container's id in its environment."""
-        wanted = f"CONTAINER_ID={container_id(number)}".encode()
-        found = set()
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit():
-                continue
-            with contextlib.suppress(OSError):
-                if wanted in (entry / "environ").read_bytes().split(b"\0"):
-                    found.add(int(entry.name))
-        return found
+        return carriers_of(f"CONTAINER_ID={container_id(number)}") & carriers_of(f"{MARK}={self.name}")
 
     def outside(self, number: int) -> dict[int, str]:
         """Find carriers that are not in the group in some hierarchy, by the kernel's own /proc/PID/cgroup."""
@@ -138,6 +132,17 @@ class Machine:
             time.sleep(0.001)
 
 
+def carriers_of(entry: str) -> set[int]:
+    """Find every living process that has an entry in its environment."""
+    found = set()
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                if entry.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                    found.add(int(folder.name))
+    return found
+
+
 def make_best_effort(hierarchy: Hierarchy, name: str) -> None:
     """Make what kubelet makes: a directory with cpus."""
     directory = Path(hierarchy.at(name))
@@ -152,6 +157,9 @@ def sweep(hierarchies: Hierarchies, name: str) -> None:
     deadline = time.monotonic() + SWEEP_SECONDS
     tops = [Path(hierarchy.at(name)) for hierarchy in hierarchies.every]
     while any(top.exists() for top in tops) and time.monotonic() < deadline:
+        for pid in carriers_of(f"{MARK}={name}"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         for top in tops:
             for directory in sorted([top, *top.rglob("*/")], key=lambda path: -len(path.parts)):
                 _empty(directory)

@@ -117,7 +117,7 @@ class Adopter:
             try:
                 self._complete_groups(running, report)
                 self._apply_values(fresh, view, report)
-                self._gather(running, report)
+                self._gather(running, lambda: (self._processes.table(), {}), report)
                 self._measure(fresh, report)
             except CgroupError as error:
                 report.errors[""] = str(error)
@@ -153,7 +153,17 @@ class Adopter:
             self._record(container_id)
         populated = self._populated(carriers, table)
         self._complete_groups([name for name in populated if name not in complete], report)
-        self._gather(populated, report, carriers=carriers, first=table, is_complete=True)
+        looks = iter([(table, carriers)])
+
+        def look() -> tuple[ProcessTable, Mapping[str, set[int]]]:
+            seen = next(looks, None)
+            if seen is not None:
+                return seen
+            # An orphan can be born, and lose its parent, after any look; so its id is looked for in each of them.
+            later = self._processes.table()
+            return later, self._note_carriers(view, later) if self.options.makes_groups else {}
+
+        self._gather(populated, look, report, is_complete=True)
         return existing | set(populated)
 
     def _note_pid_files(self, view: NodeManagerView, pid_files: Mapping[str, PidFile], report: PassReport) -> None:
@@ -250,22 +260,20 @@ class Adopter:
     def _gather(
         self,
         names: list[str],
+        look: Callable[[], tuple[ProcessTable, Mapping[str, set[int]]]],
         report: PassReport,
         *,
-        carriers: Mapping[str, set[int]] | None = None,
-        first: ProcessTable | None = None,
         is_complete: bool = False,
     ) -> None:
         by_path = {self._records[name].path: name for name in names}
         roots = {path: root for path, name in by_path.items() if (root := self._records[name].root) is not None}
         excluded = own_processes(self._processes)
-        tables = iter([first] if first is not None else [])
 
-        def look() -> BelongingLook:
-            table = next(tables, None) or self._processes.table()
-            return BelongingLook(table, roots=roots, carriers=carriers or {}, excluded=excluded)
+        def take_apart() -> BelongingLook:
+            table, carriers = look()
+            return BelongingLook(table, roots=roots, carriers=carriers, excluded=excluded)
 
-        for path, result in gather(self._tree, by_path, look, is_complete=is_complete).items():
+        for path, result in gather(self._tree, by_path, take_apart, is_complete=is_complete).items():
             self._gathered(by_path[path], result, report)
 
     def _gathered(self, name: str, result: Gathered, report: PassReport) -> None:
