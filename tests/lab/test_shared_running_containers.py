@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab.cluster import Lab
+from lab.hadoop.application import Application
 from tests.lab.bridge import FAST, GIB, MIB, SETTLED_SECONDS, Bridge, BridgedNode, Claim, Unique, merged
 from tests.lab.figures import record_figures
 from tests.lab.watching import ClaimWatch, ContainerTruth, claims_below_use
@@ -56,12 +57,18 @@ def test_use_falls_below_a_lowered_capacity_and_is_not_refilled(lab: Lab, unique
     for left in range(7, 2, -1):
         application.release_container(held[left])
         _wait_use(bridge, node, left)
-        assert len(application.allocated()) == left
+        _wait_allocated(application, left)
+        assert len(application.containers()) == 8, "a freed place was filled again"
     application.release_container(held[2])  # below the capacity: now what waits may come
     application.wait_for(lambda: len(application.containers()) == 9, what="one container took the free place")
     _wait_use(bridge, node, 3)
     bridge.wait_claim(node, Claim(3000, 3 * GIB))
     assert application.killed() == []
+
+
+def _wait_allocated(application: Application, containers: int) -> None:
+    # The RM counts the end of a container before it tells the application.
+    application.wait_for(lambda: len(application.allocated()) == containers, what=f"{containers} containers are left")
 
 
 def _wait_use(bridge: Bridge, node: BridgedNode, containers: int) -> None:
