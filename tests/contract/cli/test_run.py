@@ -71,7 +71,11 @@ async def test_runs_from_start_to_a_clean_end(
 
         await program.until_async(is_applied, "the commands show the capacity as applied")
         assert "leader, term 1" in await program.command("status")
-        assert "root" in await program.command("queues")
+
+        async def shows_queues() -> bool:
+            return "root" in await program.command("queues")
+
+        await program.until_async(shows_queues, "the queues have been read")
         assert "Origin" in await program.command("explain", "worker-1")
         text = await program.metrics()
         assert 'yarn_copilot_node_origin_cpu_cores{node="worker-1"} 10\n' in text
