@@ -21,7 +21,6 @@ from lab.hadoop.secure import NODE_MANAGER, SERVER, SecureYarn
 from tests.contract.hadoop.backend import until
 from yarn_copilot.cli import clusters
 from yarn_copilot.config.settings import HadoopSettings
-from yarn_copilot.controller.clock import SystemClock
 from yarn_copilot.hadoop import connection, errors, security
 from yarn_copilot.hadoop.addresses import Address
 from yarn_copilot.hadoop.authentication import Identity
@@ -32,6 +31,7 @@ from yarn_copilot.hadoop.model import NodeId, NodeResourceUpdate, Resource
 from yarn_copilot.hadoop.protocols import application_client
 from yarn_copilot.hadoop.sasl.principals import Principal
 from yarn_copilot.hadoop.sasl.protection import Protection
+from yarn_copilot.kube.clock import SystemClock
 
 pytestmark = pytest.mark.lab
 

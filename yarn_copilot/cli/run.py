@@ -20,13 +20,13 @@ from yarn_copilot.config.loading import load_settings, settings_hash
 from yarn_copilot.config.settings import Settings
 from yarn_copilot.config.watching import ConfigWatcher
 from yarn_copilot.controller.api.server import APIServer
-from yarn_copilot.controller.clock import SystemClock
 from yarn_copilot.controller.program import Controller, Outside
 from yarn_copilot.controller.reading import Reader
 from yarn_copilot.errors import ConfigError
 from yarn_copilot.hadoop.configuration import ClusterFiles, read_cluster_files
 from yarn_copilot.hadoop.configuration_watching import ClusterChanges, ClusterWatcher
 from yarn_copilot.kube.client import KubeClient
+from yarn_copilot.kube.clock import SystemClock
 from yarn_copilot.kube.credentials import find_credentials
 from yarn_copilot.kube.events import EventRecorder
 from yarn_copilot.kube.lease import LeaseElector, LeaseSettings, SoleLeader

@@ -11,13 +11,13 @@ import pytest
 from tests.unit.controller.outside import RecordingEvents
 from yarn_copilot.cli import clusters
 from yarn_copilot.config.settings import HadoopSettings, Transport
-from yarn_copilot.controller.clock import SystemClock
 from yarn_copilot.controller.clusters import ClusterPort
 from yarn_copilot.errors import ConfigError
 from yarn_copilot.hadoop.addresses import Address
 from yarn_copilot.hadoop.configuration import ClusterConfiguration, ResourceManagerAddresses, WebConfiguration
 from yarn_copilot.hadoop.configuration_watching import WHOLE_DIRECTORY, ClusterChanges
 from yarn_copilot.hadoop.errors import ClientClosedError
+from yarn_copilot.kube.clock import SystemClock
 
 
 def cluster(id_: str = "a", *, web: Address | None = None, is_https: bool = False) -> ClusterConfiguration:

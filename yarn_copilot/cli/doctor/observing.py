@@ -21,7 +21,6 @@ from typing import Final, TypeVar
 from yarn_copilot.cli import clusters
 from yarn_copilot.cli.doctor.facts import ClusterFacts, DynamicResources, ManagerFacts, Role, SchedulerFile
 from yarn_copilot.config.settings import Settings, Transport
-from yarn_copilot.controller.clock import SystemClock
 from yarn_copilot.errors import ConfigError, YarnCopilotError
 from yarn_copilot.hadoop import configuration, errors, xmlfile
 from yarn_copilot.hadoop import configuration_defaults as keys
@@ -32,6 +31,7 @@ from yarn_copilot.hadoop.rest import decoding
 from yarn_copilot.hadoop.rest.authentication import WebIdentity
 from yarn_copilot.hadoop.rest.client import RestResourceManagerClient
 from yarn_copilot.hadoop.rest.transport import Request, WebOptions, WebTransport
+from yarn_copilot.kube.clock import SystemClock
 
 NOBODY: Final = NodeId("no-such-node.invalid", 1)
 """A node that cannot exist: `.invalid` is reserved for that (RFC 6761)."""
