@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Model the configuration file: one class per concern, strict types, each field documented with unit and reason.
+
+The file is YAML, normally a ConfigMap. Unknown keys are refused. Fields marked `reloadable` in `json_schema_extra`
+take effect without a restart; the others are reported as "needs restart".
+"""
+
+from __future__ import annotations
+
+from yarn_copilot.config.settings.base import RELOADABLE, FilePath, Seconds, Section
+from yarn_copilot.config.settings.capacity import CapacitySettings, CpuUnit, ReserveSettings, SharingMode
+from yarn_copilot.config.settings.hadoop import HadoopSettings, Transport, TransportChoice
+from yarn_copilot.config.settings.kubernetes import KubernetesSettings
+from yarn_copilot.config.settings.process import LeaderElectionSettings, LogSettings, ServerSettings
+from yarn_copilot.config.settings.strict import StrictSettings
+from yarn_copilot.config.settings.yarn import NodeManagerSettings, YarnSettings
+
+__all__ = [
+    "CapacitySettings",
+    "CpuUnit",
+    "FilePath",
+    "HadoopSettings",
+    "KubernetesSettings",
+    "LeaderElectionSettings",
+    "LogSettings",
+    "NodeManagerSettings",
+    "RELOADABLE",
+    "ReserveSettings",
+    "Seconds",
+    "Section",
+    "ServerSettings",
+    "Settings",
+    "SharingMode",
+    "StrictSettings",
+    "Transport",
+    "TransportChoice",
+    "YarnSettings",
+]
+
+
+class Settings(Section):
+    """Be the whole file."""
+
+    kubernetes: KubernetesSettings = KubernetesSettings()
+    hadoop: HadoopSettings = HadoopSettings()
+    yarn: YarnSettings = YarnSettings()
+    node_managers: NodeManagerSettings = NodeManagerSettings()
+    capacity: CapacitySettings = CapacitySettings()
+    leader_election: LeaderElectionSettings = LeaderElectionSettings()
+    server: ServerSettings = ServerSettings()
+    log: LogSettings = LogSettings()

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Model how capacity follows origin."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from yarn_copilot.config.settings.base import RELOADABLE, Seconds, Section
+from yarn_copilot.config.settings.strict import StrictSettings
+
+
+class SharingMode(StrEnum):
+    """Choose how the idle capacity is shared."""
+
+    SHARED = "shared"
+    STRICT = "strict"
+
+
+class CpuUnit(StrEnum):
+    """Choose what a milli-core of `kubernetes.io/batch-cpu` means to YARN."""
+
+    NORMALIZED = "normalized"
+    PHYSICAL = "physical"
+
+
+class ReserveSettings(Section):
+    """Withhold head-room from YARN; never claimed, so Kubernetes may still use it."""
+
+    cpu_percent: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="Percent of origin batch-cpu withheld, rounded up.",
+        json_schema_extra=RELOADABLE,
+    )
+    cpu_milli: int = Field(
+        0, ge=0, description="Milli-cores withheld; added to the percentage.", json_schema_extra=RELOADABLE
+    )
+    memory_percent: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="Percent of origin batch-memory withheld, rounded up.",
+        json_schema_extra=RELOADABLE,
+    )
+    memory_bytes: int = Field(
+        0, ge=0, description="Bytes withheld; added to the percentage.", json_schema_extra=RELOADABLE
+    )
+
+
+class CapacitySettings(Section):
+    """Say how capacity follows origin."""
+
+    mode: SharingMode = Field(
+        SharingMode.SHARED,
+        strict=False,
+        description="How the free part is shared. shared: Koordinator's documented rule, free capacity is offered to both schedulers. strict: a boundary on each node, so that the two together never hold more than origin.",
+        json_schema_extra=RELOADABLE,
+    )
+    milli_cores_per_vcore: int = Field(
+        1000, ge=1, le=1_000_000, description="Milli-cores of batch-cpu that make one vcore, both ways."
+    )
+    cpu_unit: CpuUnit = Field(
+        CpuUnit.NORMALIZED,
+        strict=False,
+        description="normalized: batch-cpu as published. physical: divided by the node's cpu-normalization-ratio before vcores are counted.",
+    )
+    growth_window_seconds: Seconds = Field(
+        60.0,
+        ge=0,
+        le=3600,
+        description="Capacity grows only to the smallest origin seen in so many seconds; 0 follows at once.",
+        json_schema_extra=RELOADABLE,
+    )
+    dead_band_vcores: int = Field(
+        0,
+        ge=0,
+        description="A growth by fewer vcores than this (and less memory than dead_band_memory_mib) is not sent.",
+        json_schema_extra=RELOADABLE,
+    )
+    dead_band_memory_mib: int = Field(
+        0,
+        ge=0,
+        description="A growth by less MiB than this (and fewer vcores than dead_band_vcores) is not sent.",
+        json_schema_extra=RELOADABLE,
+    )
+    strict: StrictSettings = Field(StrictSettings(), description="Steps and shares of mode strict.")
+    reserve: ReserveSettings = Field(ReserveSettings(), description="Head-room withheld from YARN.")
+    require_node_metric: bool = Field(
+        True,
+        description="Stop growth on nodes whose NodeMetric cannot be read. False: trust origin without an age.",
+        json_schema_extra=RELOADABLE,
+    )
+    origin_max_age_seconds: Seconds = Field(
+        900.0,
+        ge=1,
+        le=86400,
+        description="Origin older than this counts as degraded, whatever the annotation says; Koordinator's own limit is 15 minutes.",
+        json_schema_extra=RELOADABLE,
+    )
+    kubernetes_max_silence_seconds: Seconds = Field(
+        120.0,
+        ge=1,
+        le=3600,
+        description="With the API server silent for longer than this, no update is sent to YARN.",
+        json_schema_extra=RELOADABLE,
+    )
+    foreign_writer_hold_seconds: Seconds = Field(
+        600.0,
+        ge=1,
+        le=86400,
+        description="After somebody else changed our entry of the third-party allocations, the node is left alone until the entry has been quiet for so many seconds.",
+        json_schema_extra=RELOADABLE,
+    )
+    batch_interval_seconds: Seconds = Field(
+        0.05,
+        ge=0,
+        le=10,
+        description="Changes are collected for so many seconds before a batch is sent.",
+        json_schema_extra=RELOADABLE,
+    )
