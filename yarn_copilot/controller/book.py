@@ -8,42 +8,21 @@ place that changes that memory. One event loop; no I/O.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from batch_resources.annotations.origin import OriginState
-from batch_resources.applied import ManagerReading, observe_reading, start_anew
-from batch_resources.evidence import UseReading, observe_use
 from batch_resources.growth import observe_origin
 from batch_resources.ledger import ManagerKey, ManagerObservation, NodeObservation
 from batch_resources.planner.claim import manager_claim
 from batch_resources.planner.policy import Policy
-from batch_resources.resources import ZERO_YARN, YarnResources
-from batch_resources.sends import all_show, confirm, expire, mark_confirmed, may_disturb_use
 from yarn_copilot.controller.departure import Departures
 from yarn_copilot.controller.identity.matching import Candidate, candidates, match
+from yarn_copilot.controller.manager_reports import BookSettings, ManagerReports
 from yarn_copilot.controller.memory import ManagerMemory, NodeMemory
-from yarn_copilot.controller.state.cluster import ACCEPTS_UPDATES, USE_IS_KNOWN, ClusterState
+from yarn_copilot.controller.state.cluster import ClusterState
 from yarn_copilot.controller.state.metric_ages import MetricAges
 from yarn_copilot.controller.state.nodes import NodeFacts, NodeTable
 from yarn_copilot.controller.state.pods import PodLedger
-from yarn_copilot.hadoop.model import NodeId, NodeReport, Resource
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BookSettings:
-    """Hold the times that the book needs, in seconds, and the split between clusters."""
-
-    lost_hold_seconds: float
-    message_lifetime_seconds: float
-    foreign_hold_seconds: float
-    default_cluster: str | None
-    cluster_weights: Mapping[str, int]
-    is_strict: bool = False
-
-
-def to_yarn(resource: Resource) -> YarnResources:
-    """Drop the custom types of a YARN vector."""
-    return YarnResources(memory_mib=resource.memory_mib, vcores=resource.vcores)
+from yarn_copilot.hadoop.model import NodeId
 
 
 class NodeBook:
@@ -78,15 +57,22 @@ class NodeBook:
         self._clusters = clusters
         self._heartbeats = heartbeats
         self._departures = Departures()
-        self.settings = settings
-        self.office_since: float | None = None
-        """Monotonic moment at which this term of office began; None while another replica leads."""
+        self.reports = ManagerReports(clusters, heartbeats, settings)
         self.term_name = ""
         """Names this term of office in the counters of our writes; unlike every other term of any replica."""
         self.memories: dict[str, NodeMemory] = {}
         self.holders: dict[ManagerKey, str] = {}
         # The same by cluster, with the memory at hand: every read of a node list walks over it.
         self._held: dict[str, dict[ManagerKey, tuple[str, ManagerMemory]]] = {}
+
+    @property
+    def settings(self) -> BookSettings:
+        """Give the times and weights; a reload replaces them."""
+        return self.reports.settings
+
+    def apply(self, settings: BookSettings) -> None:
+        """Take over new times and weights."""
+        self.reports.settings = settings
 
     def memory(self, name: str) -> NodeMemory | None:
         """Give a node's memory; None for a node that never had anything to do with YARN."""
@@ -200,7 +186,7 @@ class NodeBook:
             if node_id is None:
                 manager.not_running_since = now
             elif state.reachable:
-                self.take_report(manager, state, now=now)
+                self.reports.take(manager, state, now=now)
         return manager
 
     def _hold(self, manager: ManagerMemory, name: str, *, now: float) -> None:
@@ -245,92 +231,13 @@ class NodeBook:
             del self.holders[key]
             del self._held[key.cluster][key]
 
-    def take_report(self, manager: ManagerMemory, state: ClusterState, *, now: float) -> bool:
-        """Learn from the cluster's newest read what it says of one NodeManager.
-
-        Returns:
-            Whether anything changed that a plan depends on.
-        """
-        assert state.read_began_at is not None  # noqa: S101  # called after a read only
-        before = (manager.sends, manager.evidence, manager.not_running_since, manager.applied)
-        if manager.incarnation != state.incarnation:
-            manager.incarnation = state.incarnation
-            manager.restart_evidence()
-        report = None if manager.node_id is None else state.reports.get(manager.node_id)
-        if self.settings.is_strict:
-            self._take_strictly(manager, state, report)
-        elif manager.sends:
-            manager.sends = expire(manager.sends, now=now, lifetime_seconds=self.settings.message_lifetime_seconds)
-            if report is not None:
-                manager.sends = confirm(manager.sends, to_yarn(report.capability), read_began_at=state.read_began_at)
-        if report is None or report.state not in USE_IS_KNOWN:
-            if manager.not_running_since is None:
-                manager.not_running_since = now
-                manager.restart_evidence()
-        else:
-            manager.not_running_since = None
-            manager.evidence = observe_use(
-                manager.evidence,
-                UseReading(used=to_yarn(report.used), began_at=state.read_began_at),
-                heartbeat_seconds=self._heartbeats[state.cluster],
-                has_outstanding_send=may_disturb_use(manager.sends),
-            )
-        return before != (manager.sends, manager.evidence, manager.not_running_since, manager.applied)
-
-    def _take_strictly(self, manager: ManagerMemory, state: ClusterState, report: NodeReport | None) -> None:
-        """Keep updates until a read that began after their lifetime, and let reads count as proofs."""
-        assert state.read_began_at is not None  # noqa: S101  # called after a read only
-        began_at = state.read_began_at
-        sends = expire(manager.sends, now=began_at, lifetime_seconds=self.settings.message_lifetime_seconds)
-        if report is None or report.state not in USE_IS_KNOWN:
-            manager.sends = sends
-            manager.applied = start_anew(manager.applied)
-            return
-        capacity = to_yarn(report.capability)
-        manager.sends = mark_confirmed(sends, capacity, read_began_at=began_at)
-        # The scheduler's figures are read after the list, so its use is the newer of the two.
-        scheduled = state.scheduled.get(report.node_id)
-        used = to_yarn(report.used)
-        reading = ManagerReading(
-            capacity=capacity,
-            scheduler_total=None if scheduled is None else to_yarn(scheduled.total),
-            used=used if scheduled is None else used.at_least(to_yarn(scheduled.used)),
-            incarnation=(state.incarnation, "" if scheduled is None else scheduled.incarnation),
-            heartbeat="" if scheduled is None else scheduled.heartbeat,
-        )
-        counts = self.outlives_earlier_leaders(state) and all_show(manager.sends, capacity)
-        manager.applied = observe_reading(manager.applied, reading, counts=counts)
-
-    def outlives_earlier_leaders(self, state: ClusterState | None) -> bool:
-        """Tell whether a cluster's newest read began after every message of an earlier leader had died."""
-        if state is None or state.read_began_at is None or self.office_since is None:
-            return False
-        return state.read_began_at - self.office_since >= self.settings.message_lifetime_seconds
-
-    def needs_proof(self, manager: ManagerMemory) -> bool:
-        """Tell whether the scheduler's own figures of a NodeManager could prove something that is not proven yet."""
-        if not self.settings.is_strict or manager.node_id is None:
-            return False
-        report = self.report_of(manager)
-        if report is None or report.state not in USE_IS_KNOWN:
-            return False
-        lowest = to_yarn(report.capability).at_least(to_yarn(report.used))
-        return manager.applied.proven is None or manager.applied.proven != lowest
-
-    def report_of(self, manager: ManagerMemory) -> NodeReport | None:
-        """Give the RM's newest report of a NodeManager."""
-        state = self._clusters.get(manager.key.cluster)
-        if state is None or manager.node_id is None:
-            return None
-        return state.reports.get(manager.node_id)
-
     def observe(self, memory: NodeMemory, policy: Policy, *, now: float) -> NodeObservation | None:
         """Make the observation that the planner gets; None when the Node is gone."""
         facts = self._nodes.get(memory.name)
         if facts is None:
             return None
         gone = self._departures.settle(
-            memory, self.report_of, self._reachable_since, self.settings.lost_hold_seconds, now=now
+            memory, self.reports.of, self.reports.reachable_since, self.settings.lost_hold_seconds, now=now
         )
         for key in gone:
             self._let_go(key, memory.name)
@@ -338,7 +245,7 @@ class NodeBook:
             memory.window = observe_origin(
                 memory.window, facts.origin.resources, now=now, length_seconds=policy.growth_window_seconds
             )
-        managers = tuple(self._observe_manager(manager) for manager in memory.managers.values())
+        managers = tuple(self.reports.observe(manager) for manager in memory.managers.values())
         self._note_unread(memory, managers, facts, policy)
         return NodeObservation(
             node=memory.name,
@@ -370,41 +277,6 @@ class NodeBook:
                 rest = rest - manager_claim(manager, policy, facts.normalization_ratio)
             memory.unread_claim = rest.floored()
 
-    def _observe_manager(self, manager: ManagerMemory) -> ManagerObservation:
-        report = self.report_of(manager)
-        return ManagerObservation(
-            key=manager.key,
-            reachable=self._reachable(manager),
-            # What lost its pod is only waited for: it gets no update.
-            accepts_updates=report is not None and report.state in ACCEPTS_UPDATES and manager.candidate is not None,
-            capacity=None if report is None else to_yarn(report.capability),
-            used=self._used(manager),
-            used_is_proven=manager.evidence.complete,
-            proven=self._proven(manager),
-            outlives_earlier_leaders=self.outlives_earlier_leaders(self._clusters.get(manager.key.cluster)),
-            sends=manager.sends,
-            weight=self.settings.cluster_weights.get(manager.key.cluster, 1),
-            retry_at=manager.retry_at,
-            cluster_is_known=manager.key.cluster in self._clusters,
-        )
-
-    def _used(self, manager: ManagerMemory) -> YarnResources | None:
-        if not self.settings.is_strict or self._is_proven_empty(manager):
-            return manager.evidence.settled
-        return manager.applied.used
-
-    def _proven(self, manager: ManagerMemory) -> YarnResources | None:
-        """Give what is proven to be in force; what is over (see `departure`) holds nothing."""
-        return ZERO_YARN if self._is_proven_empty(manager) else manager.applied.proven
-
-    @staticmethod
-    def _is_proven_empty(manager: ManagerMemory) -> bool:
-        return (
-            manager.not_running_since is not None
-            and manager.evidence.complete
-            and manager.evidence.settled == ZERO_YARN
-        )
-
     def note_version(self, facts: NodeFacts, *, now: float) -> bool:
         """Take a version of a Node that the watch delivered; tell whether a fresh read waited for it."""
         memory = self.memories.get(facts.name)
@@ -414,13 +286,6 @@ class NodeBook:
         """Note that versions of Nodes may have been missed."""
         for memory in self.memories.values():
             memory.permissions.note_gap(now=now)
-
-    def _reachable(self, manager: ManagerMemory) -> bool:
-        return self._reachable_since(manager) is not None
-
-    def _reachable_since(self, manager: ManagerMemory) -> float | None:
-        state = self._clusters.get(manager.key.cluster)
-        return None if state is None or not state.reachable else state.reachable_since
 
     def _is_foreign(self, memory: NodeMemory, now: float) -> bool:
         since = memory.claim.foreign_since
@@ -456,7 +321,7 @@ class NodeBook:
     def next_moment(self, memory: NodeMemory) -> float | None:
         """Give the moment at which a waiting time of the book ends; None when nothing waits."""
         departure = self._departures.next_moment(
-            memory, self.report_of, self._reachable_since, self.settings.lost_hold_seconds
+            memory, self.reports.of, self.reports.reachable_since, self.settings.lost_hold_seconds
         )
         if memory.claim.foreign_since is None:
             return departure

@@ -257,7 +257,7 @@ class Controller:
     def leadership_changed(self, is_leader: bool, term: int) -> None:
         """Start a term: forget what only the last one knew, and plan everything."""
         self.outside.metrics.set_leader(is_leader, term)
-        self.book.office_since = self.outside.clock.monotonic() if is_leader else None
+        self.book.reports.office_since = self.outside.clock.monotonic() if is_leader else None
         self.book.term_name = f"{secrets.token_hex(6)}-{term}"
         for memory in self.book.memories.values():
             memory.claim.written_version = 0
@@ -278,7 +278,7 @@ class Controller:
         self.settings = settings
         self.planning.policy = to_policy(settings)
         self.planning.batch_interval_seconds = settings.capacity.batch_interval_seconds
-        self.book.settings = to_book_settings(settings)
+        self.book.apply(to_book_settings(settings))
         self.gate.max_silence_seconds = settings.capacity.kubernetes_max_silence_seconds
         self.ages.set_fresh_seconds(settings.capacity.origin_max_age_seconds * _FRESH_AGE_SHARE)
         self.cluster_set.apply(settings)

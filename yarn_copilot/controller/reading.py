@@ -11,8 +11,8 @@ from fractions import Fraction
 
 from batch_resources.ledger import Hold, ManagerPlan, NodePlan
 from batch_resources.resources import BatchResources, YarnResources
-from yarn_copilot.controller.book import to_yarn
 from yarn_copilot.controller.explaining import explain_node
+from yarn_copilot.controller.manager_reports import to_yarn
 from yarn_copilot.controller.memory import ManagerMemory, NodeMemory
 from yarn_copilot.controller.program import Controller
 from yarn_copilot.controller.state.cluster import ClusterState
@@ -163,7 +163,7 @@ class Reader:
     def _manager_rows(self) -> Iterator[NodeManagerRow]:
         for name, memory in self._controller.book.memories.items():
             for manager in memory.managers.values():
-                report = self._controller.book.report_of(manager)
+                report = self._controller.book.reports.of(manager)
                 if report is not None:
                     used = manager.evidence.settled
                     yield NodeManagerRow(
@@ -178,7 +178,7 @@ class Reader:
         """Add up target, capacity and use over a node's NodeManagers, in Koordinator's units."""
         if memory is None or memory.plan is None:
             return None, None, None
-        reports = (self._controller.book.report_of(manager) for manager in memory.managers.values())
+        reports = (self._controller.book.reports.of(manager) for manager in memory.managers.values())
         columns: tuple[Iterable[YarnResources | None], ...] = (
             [decision.target for decision in memory.plan.managers],
             [None if report is None else to_yarn(report.capability) for report in reports],
@@ -207,7 +207,7 @@ class Reader:
 
     def _manager(self, manager: ManagerMemory, plan: NodePlan | None, now: float) -> NodeManagerView:
         state = self._controller.states.get(manager.key.cluster)
-        report = self._controller.book.report_of(manager)
+        report = self._controller.book.reports.of(manager)
         decision = _decision(plan, manager)
         return NodeManagerView(
             cluster=manager.key.cluster,

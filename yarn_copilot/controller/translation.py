@@ -10,8 +10,8 @@ from batch_resources.planner.policy import Boundary, Mode, Policy
 from batch_resources.resources import BatchResources, YarnResources
 from batch_resources.units import UnitModel
 from yarn_copilot.config.settings import Settings, SharingMode, StrictSettings
-from yarn_copilot.controller.book import BookSettings
 from yarn_copilot.controller.cluster_view.poller import PollSettings
+from yarn_copilot.controller.manager_reports import BookSettings
 
 
 def to_policy(settings: Settings) -> Policy:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from batch_resources.resources import YarnResources
-from yarn_copilot.controller.book import to_yarn
 from yarn_copilot.controller.context import LoopContext
+from yarn_copilot.controller.manager_reports import to_yarn
 from yarn_copilot.controller.memory import ManagerMemory
 from yarn_copilot.controller.ports import ResourceManager, SchedulerReader
 from yarn_copilot.controller.state.cluster import Changes, ClusterState
@@ -105,7 +105,7 @@ class ClusterPoller:
         if self._scheduler is None:
             return {}
         managers = [manager for _, manager in self._book.managers_of_cluster(self._state.cluster)]
-        waiting = [m.node_id for m in managers if m.node_id is not None and self._book.needs_proof(m)]
+        waiting = [m.node_id for m in managers if m.node_id is not None and self._book.reports.needs_proof(m)]
         if not waiting:
             return {}
         try:
@@ -123,10 +123,10 @@ class ClusterPoller:
         self._is_falling = False
         for name, manager in self._book.managers_of_cluster(self._state.cluster):
             touched = manager.node_id in changes.nodes
-            if not touched and self._is_quiet(manager, incarnation) and not self._book.needs_proof(manager):
+            if not touched and self._is_quiet(manager, incarnation) and not self._book.reports.needs_proof(manager):
                 continue
             waiting = manager.sends
-            changed = self._book.take_report(manager, self._state, now=now)
+            changed = self._book.reports.take(manager, self._state, now=now)
             self._is_falling = self._is_falling or manager.evidence.is_falling
             if waiting and not manager.sends and self._shows(manager, waiting[-1].resources):
                 self._on_applied(manager, name)
@@ -134,7 +134,7 @@ class ClusterPoller:
                 self._dirty.mark(name)
 
     def _shows(self, manager: ManagerMemory, resources: YarnResources) -> bool:
-        report = self._book.report_of(manager)
+        report = self._book.reports.of(manager)
         return report is not None and to_yarn(report.capability) == resources
 
     @staticmethod

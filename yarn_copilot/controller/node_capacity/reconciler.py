@@ -171,7 +171,7 @@ class CapacityReconciler:
     def _update(self, wanted: Wanted) -> NodeResourceUpdate:
         manager = wanted.manager
         assert manager.node_id is not None  # noqa: S101  # the planner sends nothing to an unmatched NodeManager
-        report = self._book.report_of(manager)
+        report = self._book.reports.of(manager)
         resource = Resource(
             memory_mib=wanted.resources.memory_mib,
             vcores=wanted.resources.vcores,
