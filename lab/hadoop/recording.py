@@ -24,7 +24,7 @@ from lab.hadoop.secure import ADMINISTRATOR, SecureYarn
 from yarn_copilot.hadoop import connection, security
 from yarn_copilot.hadoop.addresses import Address
 from yarn_copilot.hadoop.authentication import Identity
-from yarn_copilot.hadoop.kerberos import GSSAPIContext, KerberosLogin
+from yarn_copilot.hadoop.kerberos import GSSAPIContext, KerberosLogin, Mechanism
 from yarn_copilot.hadoop.protocols import application_client, delegation
 from yarn_copilot.hadoop.sasl.principals import Principal
 from yarn_copilot.hadoop.sasl.protection import Protection
@@ -103,9 +103,9 @@ class RecordingLogin(KerberosLogin):
 
     notes: list[dict[str, Any]] = []  # noqa: RUF012  (one recording at a time)
 
-    def open_context(self, server: Principal) -> Any:
+    def open_context(self, server: Principal, *, mechanism: Mechanism = Mechanism.KERBEROS) -> Any:
         """Begin a context that is noted."""
-        return RecordingContext(super().open_context(server), self.notes)
+        return RecordingContext(super().open_context(server, mechanism=mechanism), self.notes)
 
 
 async def converse(port: int, identity: Identity) -> tuple[list[dict[str, str]], bytes]:

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a ResourceManager that asks everybody for Kerberos tickets, with the lab's own KDC."""
+"""Run a ResourceManager that asks everybody for Kerberos tickets, with the lab's own KDC.
+
+Its web services are open, as they are by default, or ask for SPNEGO too and speak TLS only.
+"""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +20,7 @@ from lab.hadoop.jars import ensure_jars
 from lab.hadoop.java import Java
 from lab.hadoop.kdc import KDC
 from lab.hadoop.options import YarnOptions
+from lab.hadoop.tls import KeyStore
 from lab.processes import probes
 from lab.processes.group import ProcessGroup
 from lab.processes.process import Command, ServerProcess
@@ -26,20 +31,38 @@ READY_TIMEOUT_SECONDS: Final = 90.0
 ADMINISTRATOR: Final = "yarn"
 SERVER: Final = "rm/localhost"
 NODE_MANAGER: Final = "nm/localhost"
+WEB: Final = "HTTP/localhost"
+_ACTIVE: Final = "Transitioned to active state"
 
 
 class SecureYarn:
     """Be a KDC and one ResourceManager; a context manager.
 
     Attributes:
-        keytabs: principal without realm to keytab: `yarn` (administrator), `alice`, `nm/localhost`, `rm/localhost`.
+        keytabs: principal without realm to keytab: `yarn` (administrator), `alice`, `nm/localhost`, `rm/localhost`,
+            `HTTP/localhost`.
         conf_dir: Hadoop's configuration folder for clients.
+        key_store: of the web services, where they are guarded.
     """
 
-    def __init__(self, *, version: str = "3.5.0", protection: str = "authentication,integrity,privacy") -> None:
-        """Say which Hadoop, and what the server's hadoop.rpc.protection is."""
+    def __init__(
+        self,
+        *,
+        version: str = "3.5.0",
+        protection: str = "authentication,integrity,privacy",
+        guarded_web: bool = False,
+    ) -> None:
+        """Choose.
+
+        Args:
+            version: Hadoop's.
+            protection: the server's hadoop.rpc.protection.
+            guarded_web: the web services want Kerberos and speak TLS only.
+        """
         self._version = version
         self._protection = protection
+        self._guarded_web = guarded_web
+        self.key_store: KeyStore | None = None
         self._group: ProcessGroup | None = None
         self.keytabs: dict[str, Path] = {}
 
@@ -62,10 +85,12 @@ class SecureYarn:
     def _start(self, group: ProcessGroup, jars: Path) -> None:
         self.kdc = KDC(group)
         self.kdc.start()
-        for name in (ADMINISTRATOR, "alice", SERVER, NODE_MANAGER):
+        for name in (ADMINISTRATOR, "alice", SERVER, NODE_MANAGER, WEB):
             self.keytabs[name] = self.kdc.add_principal(name)
         folder = group.state.folder("yarn")
         self.conf_dir = folder / "conf"
+        if self._guarded_web:
+            self.key_store = KeyStore.make(folder)
         self.ports = ManagerPorts(**{name: group.ports.take() for name in ManagerPorts.__dataclass_fields__})
         options = YarnOptions(
             administrators=ADMINISTRATOR,
@@ -74,6 +99,8 @@ class SecureYarn:
             properties=self._secure_site(),
         )
         conf.write_manager_conf(self.conf_dir, self.ports, options, folder)
+        if self.key_store is not None:
+            self.key_store.write_server_conf(self.conf_dir)
         conf.write_site(self.conf_dir / "core-site.xml", {**conf.core_site(folder), **self._secure_core()})
         hosts = folder / "hosts"
         hosts.write_text(conf.hosts_text({}))
@@ -109,6 +136,16 @@ class SecureYarn:
             "hadoop.proxyuser.yarn.groups": "*",
             "hadoop.proxyuser.yarn.users": "*",
             "hadoop.security.token.service.use_ip": "false",
+            **(self._web_core() if self._guarded_web else {}),
+        }
+
+    def _web_core(self) -> dict[str, str]:
+        prefix = "hadoop.http.authentication"
+        return {
+            "hadoop.http.filter.initializers": "org.apache.hadoop.security.AuthenticationFilterInitializer",
+            f"{prefix}.type": "kerberos",
+            f"{prefix}.kerberos.principal": f"{WEB}@{KDC.realm}",
+            f"{prefix}.kerberos.keytab": str(self.keytabs.get(WEB, "")),
         }
 
     def _secure_site(self) -> dict[str, str]:
@@ -117,9 +154,22 @@ class SecureYarn:
             "yarn.resourcemanager.principal": f"{SERVER}@{realm}",
             "yarn.resourcemanager.keytab": str(self.keytabs.get(SERVER, "")),
             "yarn.nodemanager.principal": f"{NODE_MANAGER}@{realm}",
+            **(self._web_site() if self._guarded_web else {}),
+        }
+
+    def _web_site(self) -> dict[str, str]:
+        return {
+            "yarn.http.policy": "HTTPS_ONLY",
+            "yarn.resourcemanager.webapp.https.address": f"{conf.HOST}:{self.ports.web}",
+            "yarn.resourcemanager.webapp.spnego-principal": f"{WEB}@{KDC.realm}",
+            "yarn.resourcemanager.webapp.spnego-keytab-file": str(self.keytabs.get(WEB, "")),
         }
 
     def _is_ready(self) -> bool:
+        if self._guarded_web:
+            with socket.socket() as probe:
+                is_listening = probe.connect_ex((conf.HOST, self.ports.web)) == 0
+            return is_listening and _ACTIVE in self.resource_manager.log_path.read_text(errors="replace")
         with requests.Session() as session:
             session.trust_env = False
             answer = session.get(f"http://{conf.HOST}:{self.ports.web}/ws/v1/cluster/info", timeout=5)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from yarn_copilot.cli.identities import identity_of
+from yarn_copilot.cli.identities import identity_of, web_identity_of
 from yarn_copilot.cli.reloading import ControllerEvents
 from yarn_copilot.config.settings import HadoopSettings, Transport
 from yarn_copilot.controller.clusters import ClusterPort
@@ -20,7 +20,6 @@ from yarn_copilot.hadoop.configuration import ClusterConfiguration, Surroundings
 from yarn_copilot.hadoop.configuration_watching import WHOLE_DIRECTORY, ClusterChanges
 from yarn_copilot.hadoop.failover import MonotonicClock
 from yarn_copilot.hadoop.guarding import VersionGuard
-from yarn_copilot.hadoop.rest.authentication import WebIdentity, token_file
 from yarn_copilot.hadoop.rest.client import RestResourceManagerClient
 from yarn_copilot.hadoop.rest.scheduler import RestSchedulerReader
 from yarn_copilot.hadoop.rest.transport import WebOptions, WebTransport
@@ -54,7 +53,7 @@ def web_transport(
     """Make the transport to a cluster's web services.
 
     Raises:
-        ConfigError: no web address is known, or the authorities cannot be read.
+        ConfigError: no web address is known, the authorities cannot be read, or a principal is malformed.
     """
     if not cluster.web_addresses:
         key = (
@@ -65,10 +64,8 @@ def web_transport(
         raise ConfigError(
             f"cluster {cluster.id}: transport rest needs {key} or yarn.resourcemanager.hostname in its yarn-site.xml"
         )
-    token = hadoop.delegation_token_file
-    identity = WebIdentity(user=hadoop.user, token=None if token is None else token_file(token))
     options = WebOptions(
-        identity=identity,
+        identity=web_identity_of(cluster, hadoop),
         call_timeout_seconds=hadoop.call_timeout_seconds,
         connect_timeout_seconds=hadoop.connect_timeout_seconds,
         max_response_bytes=max_response_bytes or hadoop.max_response_bytes,

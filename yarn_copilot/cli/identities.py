@@ -13,6 +13,8 @@ from yarn_copilot.hadoop import security
 from yarn_copilot.hadoop.authentication import Identity
 from yarn_copilot.hadoop.configuration import ClusterConfiguration
 from yarn_copilot.hadoop.kerberos import KerberosLogin
+from yarn_copilot.hadoop.rest.authentication import WebIdentity, token_file
+from yarn_copilot.hadoop.rest.negotiating import KerberosNegotiator
 from yarn_copilot.hadoop.sasl.principals import Principal
 from yarn_copilot.hadoop.sasl.tokens import RM_TOKEN_KIND, DelegationToken, read_token_file
 
@@ -42,6 +44,37 @@ def identity_of(cluster: ClusterConfiguration, hadoop: HadoopSettings) -> Identi
         read_token=None if token_file is None else functools.partial(_token, token_file, addresses),
         security=found,
     )
+
+
+def web_identity_of(cluster: ClusterConfiguration, hadoop: HadoopSettings) -> WebIdentity:
+    """Say who calls a cluster's web services: the same login as over RPC where either side has Kerberos.
+
+    A user name is sent too: a service with simple authentication believes it, one with Kerberos ignores it.
+
+    Raises:
+        ConfigError: a principal is malformed.
+    """
+    has_kerberos = cluster.security.is_kerberos or has_web_kerberos(cluster)
+    token = hadoop.delegation_token_file
+    return WebIdentity(
+        user=hadoop.user,
+        token=None if token is None else token_file(token),
+        negotiator=KerberosNegotiator(_login(hadoop)) if has_kerberos and token is None else None,
+        do_as=hadoop.proxy_user if has_web_kerberos(cluster) else None,
+    )
+
+
+def has_web_kerberos(cluster: ClusterConfiguration) -> bool:
+    """Tell whether a cluster's files say that its web services want Kerberos."""
+    return cluster.security.http_authentication.strip().lower() == "kerberos"
+
+
+def caller_of(cluster: ClusterConfiguration, hadoop: HadoopSettings) -> str:
+    """Name who calls a cluster, for people: the principal with Kerberos, else the user; and in whose name."""
+    who = hadoop.user
+    if cluster.security.is_kerberos:
+        who = hadoop.kerberos_principal or "the owner of the Kerberos tickets"
+    return f"{who} in the name of {hadoop.proxy_user}" if hadoop.proxy_user else who
 
 
 def _login(hadoop: HadoopSettings) -> KerberosLogin:

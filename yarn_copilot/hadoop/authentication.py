@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import functools
 import ipaddress
 import socket
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NoReturn, TypeVar
+from typing import Final
 
 from yarn_copilot.errors import ConfigError
 from yarn_copilot.hadoop import errors, framing
@@ -23,12 +20,11 @@ from yarn_copilot.hadoop.sasl.kerberos import KerberosAuthenticator
 from yarn_copilot.hadoop.sasl.negotiation import SIMPLE, Authenticator, Negotiation, Outcome
 from yarn_copilot.hadoop.sasl.tokens import DelegationToken
 from yarn_copilot.hadoop.security import AuthenticationMethod, ClusterSecurity
+from yarn_copilot.hadoop.threads import in_thread
 
 HANDSHAKE_READ_BYTES: Final = 65_536
 HANDSHAKE_FRAME_BYTES_MAX: Final = 1_048_576
 """Largest frame before the server is known; tickets with long group lists have some tens of kilobytes."""
-
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +125,7 @@ async def authenticate(
                     method=f"authentication to {address} refused",
                 )
             message = messages.decode(response)
-            writer.write(await _in_thread(lambda message=message: negotiation.receive(message)))  # type: ignore[misc]
+            writer.write(await in_thread(lambda message=message: negotiation.receive(message)))  # type: ignore[misc]
         if negotiation.outcome is not None:
             if decoder.buffered_bytes:
                 raise errors.ProtocolViolationError(f"{address}: bytes follow the end of the handshake")
@@ -158,40 +154,3 @@ def _is_literal(host: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-async def _in_thread(step: Callable[[], _Result]) -> _Result:
-    """Run a step that may wait for a KDC in a thread of its own.
-
-    A daemon: a silent KDC must hold neither the event loop nor its default threads, nor the end of the program.
-    """
-    loop = asyncio.get_running_loop()
-    waiter: asyncio.Future[_Result] = loop.create_future()
-
-    def tell(result: Callable[[], _Result]) -> None:
-        if not waiter.done():
-            try:
-                waiter.set_result(result())
-            except Exception as error:
-                waiter.set_exception(error)
-
-    def run() -> None:
-        try:
-            value = step()
-        except Exception as error:
-            outcome: Callable[[], _Result] = functools.partial(_raise, error)
-        else:
-            outcome = functools.partial(_give, value)
-        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(tell, outcome)
-
-    threading.Thread(target=run, name="kerberos", daemon=True).start()
-    return await waiter
-
-
-def _give(value: _Result) -> _Result:
-    return value
-
-
-def _raise(error: Exception) -> NoReturn:
-    raise error

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,6 +42,15 @@ _MINOR_CODES: Final[Mapping[int, tuple[type[AuthenticationError], str]]] = {
     -1765328189: (CredentialsError, "there are no tickets; log in, or configure a keytab"),
 }
 """Error codes of the krb5 library (krb5_err.et, the same since 1.0) that deserve words of their own."""
+
+
+class Mechanism(StrEnum):
+    """Give the GSS-API mechanisms in use, by object identifier."""
+
+    KERBEROS = "1.2.840.113554.1.2.2"
+    """What Hadoop RPC speaks."""
+    SPNEGO = "1.3.6.1.5.5.2"
+    """Kerberos in the envelope that HTTP expects (RFC 4559)."""
 
 
 def _gssapi() -> Any:
@@ -100,8 +110,11 @@ class KerberosLogin:
         who = str(self.principal) if self.principal is not None else "the default principal"
         return f"{who} by {self.keytab}" if self.keytab else f"{who} by tickets"
 
-    def credentials(self) -> Any:
+    def credentials(self, mechanism: Mechanism = Mechanism.KERBEROS) -> Any:
         """Log in, or renew what is half over, or do nothing; blocks.
+
+        Args:
+            mechanism: what they are used with.
 
         Raises:
             CredentialsError: the keytab cannot be read, or the KDC refuses.
@@ -112,7 +125,7 @@ class KerberosLogin:
             name = None
             if self.principal is not None:
                 name = gssapi.Name(str(self.principal), gssapi.NameType.kerberos_principal)
-            return gssapi.Credentials(name=name, usage="initiate", store=store, mechs=[gssapi.MechType.kerberos])
+            return gssapi.Credentials(name=name, usage="initiate", store=store, mechs=[_object_id(mechanism)])
 
     def lifetime_seconds(self) -> float:
         """Tell how long the tickets hold from now; blocks as `credentials` does.
@@ -124,14 +137,18 @@ class KerberosLogin:
         with _translated(f"tickets of {self.describe()}"):
             return float(credentials.lifetime)
 
-    def open_context(self, server: Principal) -> GSSAPIContext:
+    def open_context(self, server: Principal, *, mechanism: Mechanism = Mechanism.KERBEROS) -> GSSAPIContext:
         """Begin a context with a server; blocks.
+
+        Args:
+            server: whom to talk to; without a realm it is looked up for the host.
+            mechanism: what both sides speak.
 
         Raises:
             CredentialsError: there are no usable tickets.
         """
         gssapi = _gssapi()
-        credentials = self.credentials()
+        credentials = self.credentials(mechanism)
         with _translated(f"context with {server}"):
             if server.realm:
                 name = gssapi.Name(str(server), gssapi.NameType.kerberos_principal)
@@ -142,7 +159,7 @@ class KerberosLogin:
                 name=name,
                 creds=credentials,
                 usage="initiate",
-                mech=gssapi.MechType.kerberos,
+                mech=_object_id(mechanism),
                 flags=flags.mutual_authentication
                 | flags.integrity
                 | flags.confidentiality
@@ -157,6 +174,10 @@ class KerberosLogin:
                 raise CredentialsError(f"keytab {self.keytab} cannot be read")
             return {"client_keytab": str(self.keytab), "ccache": self._memory_cache}
         return {"ccache": self.ticket_cache} if self.ticket_cache else None
+
+
+def _object_id(mechanism: Mechanism) -> Any:
+    return _gssapi().OID.from_int_seq(mechanism.value)
 
 
 class GSSAPIContext:

@@ -20,6 +20,7 @@ from typing import Final, TypeVar
 
 from yarn_copilot.cli import clusters
 from yarn_copilot.cli.doctor.facts import ClusterFacts, DynamicResources, ManagerFacts, Role, SchedulerFile
+from yarn_copilot.cli.identities import caller_of
 from yarn_copilot.config.settings import Settings, Transport
 from yarn_copilot.errors import ConfigError, YarnCopilotError
 from yarn_copilot.hadoop import configuration, errors, xmlfile
@@ -82,7 +83,7 @@ async def observe(
     return ClusterFacts(
         cluster=cluster,
         transport=transport,
-        user=hadoop.user,
+        user=caller_of(cluster, hadoop),
         is_forced=hadoop.allow_unsafe_version,
         floor=Resource(settings.yarn.floor_memory_mib, settings.yarn.floor_vcores),
         managers=tuple(managers),

@@ -8,6 +8,8 @@ GenericExceptionHandler of Hadoop 3.5.0; what a Hadoop IPC port says to HTTP: ip
 
 from __future__ import annotations
 
+import html
+import re
 import ssl
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -23,6 +25,24 @@ _STANDBY_WORDS: Final = (b"This is standby RM", b"There is no active RM")
 _IPC_WORDS: Final = (b"Hadoop IPC port", b"Hadoop RPC port")
 _YARN_EXCEPTION: Final = "org.apache.hadoop.yarn.exceptions.YarnException"
 _UNRECOGNIZED: Final = "unrecognized node:"
+_PAGE_MESSAGE: Final = re.compile(r"<th>MESSAGE:</th><td>(.*?)</td>", re.IGNORECASE | re.DOTALL)
+_PAGE_TITLE: Final = re.compile(r"<title>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_STATIC_USER: Final = "default static user"
+_STATIC_USER_REASON: Final = "(the web service was told no user: it ignores user.name, or a token or login is missing)"
+_WANTS_KERBEROS: Final = (
+    "(the web service wants Kerberos: set hadoop.http.authentication.type = kerberos in the files here, and "
+    "hadoop.kerberos_keytab; or give a hadoop.delegation_token_file)"
+)
+_AUTHENTICATION_REASONS: Final = (
+    ("Clock skew", "(the clocks of this host and the web service differ by too much)"),
+    ("Checksum failed", "(its keytab's key is not the one that the KDC has)"),
+    ("Cannot find key", "(its keytab has no key for the ticket)"),
+    ("InvalidToken", "(the delegation token is over, cancelled, or of another cluster)"),
+    ("can't be found in cache", "(the delegation token is over, cancelled, or of another cluster)"),
+    ("token is expired", "(the delegation token is over; whoever keeps it has to renew it)"),
+    ("GSSException", "(see the web service's log and its HTTP principal)"),
+)
+"""Words of hadoop-auth and of Java's Kerberos in refusals, and what they mean; the first that fits is told."""
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 
 
@@ -68,7 +88,7 @@ def check(status: int, headers: Mapping[str, str], body: bytes, *, what: str, kn
     if status in _REDIRECTS:
         raise _redirect(headers, body, what, known)
     if status in (401, 403):
-        raise errors.AccessDeniedError(*_remote(body, f"HTTP {status}"), method=what)
+        raise _denied(status, headers, body, what)
     raise _failure(status, body, what)
 
 
@@ -128,6 +148,19 @@ def _host_and_port(location: str) -> tuple[str, int]:
     return url.host or "", url.port or 0
 
 
+def _denied(status: int, headers: Mapping[str, str], body: bytes, what: str) -> errors.AccessDeniedError:
+    """Tell a refusal of who we are from one of what we may; a reason of the Kerberos library gets words of its own."""
+    class_name, message = _remote(body, f"HTTP {status}")
+    if _STATIC_USER in message:
+        return errors.AccessDeniedError(class_name, f"{message} {_STATIC_USER_REASON}", method=what)
+    said = next((reason for words, reason in _AUTHENTICATION_REASONS if words.lower() in message.lower()), "")
+    if status == 401 and not said and asks_for_negotiate(headers):
+        said = _WANTS_KERBEROS
+    if status == 401 or said:
+        return errors.AuthenticationRefusedError(class_name, f"{message} {said}".strip(), method=what)
+    return errors.AccessDeniedError(class_name, message, method=what)
+
+
 def _failure(status: int, body: bytes, what: str) -> errors.HadoopRPCError:
     class_name, message = _remote(body, f"HTTP {status}")
     if _UNRECOGNIZED in message or _UNRECOGNIZED.encode() in body:
@@ -145,17 +178,25 @@ def _failure(status: int, body: bytes, what: str) -> errors.HadoopRPCError:
 
 
 def _remote(body: bytes, otherwise: str) -> tuple[str, str]:
-    """Give Java class name and first line of the message of an error body."""
+    """Give Java class name and first line of the message of an error body.
+
+    The web services write a RemoteException, filters before them a page of Jetty: JSON with a message, or HTML.
+    """
     try:
         document: Any = msgspec.json.decode(body)
-        remote = document["RemoteException"]
-        class_name = str(remote.get("javaClassName") or remote.get("exception") or "")
-        message = str(remote.get("message") or "")
-    except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
+    except msgspec.DecodeError:
         return "", f"{otherwise}: {_first_line(body)}"
-    return class_name, message.partition("\n")[0] or otherwise
+    page = document if isinstance(document, dict) else {}
+    remote = page.get("RemoteException")
+    if not isinstance(remote, dict):
+        return "", f"{otherwise}: {_first_line(str(page.get('message') or '').encode() or body)}"
+    class_name = str(remote.get("javaClassName") or remote.get("exception") or "")
+    return class_name, str(remote.get("message") or "").partition("\n")[0] or otherwise
 
 
 def _first_line(body: bytes) -> str:
+    """Give what a body says first; of an HTML page that is its message, else its title."""
     text = body[:2048].decode(errors="replace").strip()
+    if found := _PAGE_MESSAGE.search(text) or _PAGE_TITLE.search(text):
+        text = html.unescape(found[1]).strip() or text
     return text.partition("\n")[0][: errors.REMOTE_TEXT_LIMIT]

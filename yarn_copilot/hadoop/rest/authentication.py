@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from yarn_copilot.errors import ConfigError
+from yarn_copilot.hadoop.addresses import Address
 
 TOKEN_HEADERS: Final = ("X-Hadoop-Delegation-Token", "Hadoop-YARN-Auth-Delegation-Token")
 """Today's name of the header, and the older one that the ResourceManager still reads."""
@@ -20,11 +21,28 @@ TOKEN_HEADERS: Final = ("X-Hadoop-Delegation-Token", "Hadoop-YARN-Auth-Delegatio
 _TOKEN_BYTES_MAX: Final = 16_384
 
 
-class Negotiator(Protocol):
-    """Answer an HTTP Negotiate challenge; satisfied by shape by whoever has Kerberos credentials."""
+class Exchange(Protocol):
+    """Be one answer to an HTTP Negotiate challenge.
 
-    async def authorization(self, host: str) -> str:
-        """Give the value of the Authorization header for the service HTTP on a host: `Negotiate <base64>`.
+    Attributes:
+        authorization: value of the Authorization header: `Negotiate <base64>`.
+    """
+
+    authorization: str
+
+    def confirm(self, answer: str) -> None:
+        """Check the proof of the service, WWW-Authenticate of a good answer.
+
+        Raises:
+            HadoopRPCError: it is missing or wrong.
+        """
+
+
+class Negotiator(Protocol):
+    """Answer challenges; satisfied by shape by whoever has Kerberos credentials."""
+
+    async def begin(self, address: Address) -> Exchange:
+        """Begin an exchange with the service HTTP on an address.
 
         Raises:
             HadoopRPCError: no valid credentials.
@@ -36,18 +54,21 @@ class WebIdentity:
     """Hold who calls.
 
     Attributes:
-        user: name for simple authentication (`user.name`); not sent when a token or a negotiator is there.
+        user: name for simple authentication (`user.name`); not sent with a token, and of no effect after SPNEGO.
         token: gives a delegation token in its URL-safe text form; asked before each request, so that it may be renewed.
         negotiator: answers 401 with SPNEGO.
+        do_as: in whose name the calls are made; the service's proxy user rules must allow it.
     """
 
     user: str
     token: Callable[[], str] | None = None
     negotiator: Negotiator | None = None
+    do_as: str | None = None
 
     def parameters(self) -> dict[str, str]:
         """Give the query parameters of every request."""
-        return {} if self.token is not None or self.negotiator is not None else {"user.name": self.user}
+        who = {} if self.token is not None else {"user.name": self.user}
+        return who if self.do_as is None else {**who, "doAs": self.do_as}
 
     def headers(self) -> Mapping[str, str]:
         """Give the headers of every request.

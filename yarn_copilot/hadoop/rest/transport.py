@@ -129,13 +129,15 @@ class WebTransport:
         Raises:
             HadoopRPCError: no good answer.
         """
-        status, headers, body = await self._exchange(address, request, {})
-        negotiator = self._options.identity.negotiator
-        if status == 401 and negotiator is not None and answers.asks_for_negotiate(headers):
-            authorization = await negotiator.authorization(address.host)
-            status, headers, body = await self._exchange(address, request, {"Authorization": authorization})
         what = f"{request.method} {self._where(address)}{request.path}"
+        status, headers, body = await self._exchange(address, request, {})
+        negotiator, exchange = self._options.identity.negotiator, None
+        if status == 401 and negotiator is not None and answers.asks_for_negotiate(headers):
+            exchange = await negotiator.begin(address)
+            status, headers, body = await self._exchange(address, request, {"Authorization": exchange.authorization})
         answers.check(status, headers, body, what=what, known=self._addresses)
+        if exchange is not None:
+            exchange.confirm(headers.get("WWW-Authenticate", ""))
         try:
             return msgspec.json.decode(body)
         except msgspec.DecodeError as error:

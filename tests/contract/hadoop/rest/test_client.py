@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from lab.embedded.yarn.web_service import EmbeddedWebService
 from tests.contract.hadoop.rest.conftest import Connect
 from yarn_copilot.errors import ConfigError
 from yarn_copilot.hadoop import errors
+from yarn_copilot.hadoop.addresses import Address
 from yarn_copilot.hadoop.model import (
     FAR_OVERCOMMIT_TIMEOUT_MILLIS,
     NodeId,
@@ -209,30 +211,48 @@ async def test_a_delegation_token_is_read_anew_for_each_call_and_replaces_the_us
     assert "two" not in str(caught.value)
 
 
+class FakeExchange:
+    """Send a fixed proof and expect a fixed one."""
+
+    authorization = "Negotiate c2VjcmV0"
+
+    def confirm(self, answer: str) -> None:
+        if answer != "Negotiate cHJvb2Y=":
+            raise errors.ServerIdentityError("no proof")
+
+
 class FakeNegotiator:
-    """Answer challenges with a fixed text."""
+    """Answer challenges and remember whose."""
 
     def __init__(self) -> None:
         self.hosts: list[str] = []
 
-    async def authorization(self, host: str) -> str:
-        self.hosts.append(host)
-        return "Negotiate c2VjcmV0"
+    async def begin(self, address: Address) -> FakeExchange:
+        self.hosts.append(address.host)
+        return FakeExchange()
+
+
+def guarded(proof: str) -> Callable[[web.Request], web.Response | None]:
+    """Want one exchange, answer it with a proof, and give a cookie for the calls after it."""
+
+    def answer(request: web.Request) -> web.Response | None:
+        if request.cookies.get("hadoop.auth") == "signed":
+            return None
+        if request.headers.get("Authorization") == FakeExchange.authorization:
+            good = web.json_response({"clusterInfo": {"resourceManagerVersion": "3.5.0"}})
+            good.headers["WWW-Authenticate"] = proof
+            good.set_cookie("hadoop.auth", "signed")
+            return good
+        page = "<html><title>Error 401</title><tr><th>MESSAGE:</th><td>Authentication required</td></tr></html>"
+        return web.Response(status=401, headers={"WWW-Authenticate": "Negotiate"}, text=page, content_type="text/html")
+
+    return answer
 
 
 async def test_a_negotiate_challenge_is_answered_once_and_the_cookie_kept(
     connect: Connect, service: EmbeddedWebService
 ) -> None:
-    def guarded(request: web.Request) -> web.Response | None:
-        if request.cookies.get("hadoop.auth") == "signed":
-            return None
-        if request.headers.get("Authorization") == "Negotiate c2VjcmV0":
-            answer = web.json_response({"clusterInfo": {"resourceManagerVersion": "3.5.0"}})
-            answer.set_cookie("hadoop.auth", "signed")
-            return answer
-        return web.Response(status=401, headers={"WWW-Authenticate": "Negotiate"}, text="<html>")
-
-    service.always = guarded
+    service.always = guarded("Negotiate cHJvb2Y=")
     negotiator = FakeNegotiator()
     client = connect(service.port, identity=WebIdentity(user="yarn", negotiator=negotiator))
 
@@ -240,9 +260,20 @@ async def test_a_negotiate_challenge_is_answered_once_and_the_cookie_kept(
     assert await client.get_version() == "3.5.0"
 
     assert negotiator.hosts == ["127.0.0.1"]
-    with pytest.raises(errors.AccessDeniedError, match="HTTP 401") as caught:
+    with pytest.raises(
+        errors.AuthenticationRefusedError, match=r"HTTP 401: Authentication required \(.*wants Kerberos"
+    ):
         await connect(service.port).get_version()
-    assert "c2VjcmV0" not in str(caught.value)
+
+
+@pytest.mark.parametrize("proof", ["", "Negotiate", "Negotiate d3Jvbmc="])
+async def test_a_service_that_does_not_prove_who_it_is_is_not_believed(
+    connect: Connect, service: EmbeddedWebService, proof: str
+) -> None:
+    service.always = guarded(proof)
+    client = connect(service.port, identity=WebIdentity(user="yarn", negotiator=FakeNegotiator()))
+    with pytest.raises(errors.ServerIdentityError, match="no proof"):
+        await client.get_version()
 
 
 async def test_a_closed_client_says_so(client: RestResourceManagerClient) -> None:
