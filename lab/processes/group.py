@@ -35,7 +35,7 @@ class ProcessGroup:
         self._spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lab-spawner")
         self._processes: list[ServerProcess] = []
         self._closing = False
-        self._wrapper = _death_signal_wrapper()
+        self._wrapper = death_signal_wrapper()
         self._watchdog = self._spawner.submit(self._start_watchdog).result()
 
     def add(self, command: Command) -> ServerProcess:
@@ -108,7 +108,7 @@ class ProcessGroup:
         self._watchdog.wait(60.0)
 
 
-def _death_signal_wrapper() -> list[str]:
-    """Return the prefix that makes a child die with its parent; empty where util-linux' setpriv is missing."""
+def death_signal_wrapper() -> list[str]:
+    """Return the start of an argument list that makes a child die with its parent; empty without util-linux' setpriv."""
     path = shutil.which("setpriv")
     return [path, "--pdeathsig", "KILL", "--"] if path else []

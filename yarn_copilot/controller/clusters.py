@@ -16,6 +16,7 @@ from yarn_copilot.controller.ports import ResourceManager, SchedulerReader
 from yarn_copilot.controller.queues.reader import QueueReader
 from yarn_copilot.controller.state.cluster import ClusterState
 from yarn_copilot.controller.translation import to_poll_settings
+from yarn_copilot.hadoop.errors import NodeRefusedError, UnrecognizedNodeError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +69,11 @@ def build_cluster(
             context.metrics.observe_propagation("applied", context.clock.monotonic() - memory.origin_changed_at)
             memory.origin_changed_at = None
 
-    def on_unrecognized(node: str, manager: ManagerMemory, seconds: float) -> None:
-        notices.tell_unrecognized(node, state.cluster, str(manager.node_id), seconds)
+    def on_refused(node: str, manager: ManagerMemory, problem: NodeRefusedError, seconds: float) -> None:
+        if isinstance(problem, UnrecognizedNodeError):
+            notices.tell_unrecognized(node, state.cluster, str(manager.node_id), seconds)
+        else:
+            notices.tell_not_writable(node, state.cluster, problem.message, seconds)
 
     poller = ClusterPoller(
         state,
@@ -88,7 +92,7 @@ def build_cluster(
             port.resource_manager,
             context=context,
             on_sent=poller.expedite,
-            on_unrecognized=on_unrecognized,
+            on_refused=on_refused,
         ),
         queues=QueueReader(
             state,

@@ -145,6 +145,14 @@ class NodeNotices:
         )
         self._tell(node, "Warning", Reason.NODE_MANAGER_UNKNOWN, message)
 
+    def tell_not_writable(self, node: str, cluster: str, why: str, seconds: float) -> None:
+        """Tell that a node cannot be written without harm; called once for each step of the back-off."""
+        message = (
+            f"the capacity of this node's NodeManager is not changed at cluster {cluster}: {why}. The other nodes were "
+            f"updated; it is looked at again in {seconds:.0f} s."
+        )
+        self._tell(node, "Warning", Reason.NODE_MANAGER_NOT_WRITABLE, message)
+
     def tell_foreign_writer(self, node: str, claimed: str) -> None:
         """Log that somebody else changed our entry; the Event follows with the next plan."""
         logger.warning("Our entry was changed by somebody else", extra={"node": node, "now": claimed})

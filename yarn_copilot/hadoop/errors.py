@@ -16,7 +16,8 @@
     |   +-- ServerIdentityError      the server's principal is not the configured one
     |   +-- AuthenticationRefusedError   the server does not accept us (also an AccessDeniedError)
     +-- RemoteCallError              the server refused or failed the call
-        +-- UnrecognizedNodeError    a node of the batch is not in the RM's active map
+        +-- NodeRefusedError         one node of the batch stands in the way; nothing was applied
+        |   +-- UnrecognizedNodeError    it is not in the RM's active map
         +-- AccessDeniedError        the user is known and may not make this call
         +-- StandbyError                                                                 retryable
         +-- ServerBusyError          the server asks to come again                       retryable
@@ -126,18 +127,23 @@ class RemoteCallError(HadoopRPCError):
         super().__init__(f"{call}{self.class_name or 'unnamed exception'}: {self.message}")
 
 
-class UnrecognizedNodeError(RemoteCallError):
-    """Say that the RM does not know a node of the batch; nothing of the batch was applied.
+class NodeRefusedError(RemoteCallError):
+    """Say that one node keeps a batch from being sent; nothing of the batch was applied, the others can go without it.
 
     Attributes:
-        node_id: the node, or None if the server's text does not name one in the form host:port.
+        node_id: the node; None if the server's text does not name one.
     """
 
     may_have_been_applied = False
+    node_id: NodeId | None = None
+
+
+class UnrecognizedNodeError(NodeRefusedError):
+    """Say that the RM does not know a node of the batch; `node_id` is read from the server's text, as host:port."""
 
     def __init__(self, class_name: str, message: str, *, method: str = "") -> None:
         super().__init__(class_name, message, method=method)
-        self.node_id: NodeId | None = _node_id_or_none(message)
+        self.node_id = _node_id_or_none(message)
 
 
 class AccessDeniedError(RemoteCallError):

@@ -18,6 +18,7 @@ class Reason(StrEnum):
     FOREIGN_WRITER = "ForeignWriterOfOurEntry"
     POD_REQUEST_MALFORMED = "PodRequestMalformed"
     NODE_MANAGER_UNKNOWN = "NodeManagerUnknownToResourceManager"
+    NODE_MANAGER_NOT_WRITABLE = "NodeManagerNotWritable"
     NODE_MANAGER_UNMATCHED = "NodeManagerNotMatched"
     NODE_MANAGER_NOT_RUNNING = "NodeManagerNotRunning"
     CLAIM_REFUSED = "ClaimRefused"

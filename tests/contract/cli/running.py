@@ -6,13 +6,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
 import aiohttp
 import yaml
+
+from tests.contract.programs import start_python
 
 DEADLINE_SECONDS = 20.0
 ROOT = Path(__file__).resolve().parents[3]
@@ -39,8 +40,7 @@ class Program:
 
     async def __aenter__(self) -> Self:
         with self.log.open("wb") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
+            self._process = await start_python(
                 "-m",
                 "yarn_copilot.cli.main",
                 "run",
@@ -75,8 +75,7 @@ class Program:
 
     async def command(self, *arguments: str) -> str:
         """Run a reading command against this process and give its stdout."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "yarn_copilot.cli.main", *arguments, "--url", self.url,
+        process = await start_python("-m", "yarn_copilot.cli.main", *arguments, "--url", self.url,
             stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
         out, _ = await process.communicate()

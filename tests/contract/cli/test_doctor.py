@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import socket
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from aiohttp import web
 from lab.embedded.kubernetes import EmbeddedKubernetes
 from lab.embedded.yarn import EmbeddedYarn, EmbeddedYarnOptions
 from lab.embedded.yarn.web_service import EmbeddedWebService
+from tests.contract.programs import start_python
 from yarn_copilot.cli.doctor.command import examine
 from yarn_copilot.cli.doctor.findings import Check, Finding, Severity
 from yarn_copilot.config.settings import Settings
@@ -172,8 +172,7 @@ async def run(folder: Path, settings: dict[str, Any], *arguments: str) -> tuple[
     """Run the command as a person does."""
     config = folder / "config.yaml"
     config.write_text(yaml.safe_dump(settings))
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "yarn_copilot.cli.main", "doctor", "--config", str(config), *arguments,
+    process = await start_python("-m", "yarn_copilot.cli.main", "doctor", "--config", str(config), *arguments,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     out, error = await process.communicate()

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from lab.embedded.yarn import EmbeddedYarn, EmbeddedYarnOptions, faults
 from lab.fleet import Fleet, FleetOptions
 from tests.contract.hadoop.backend import settled
+from tests.contract.programs import start_python
 from yarn_copilot.hadoop.model import NodeId, NodeState
 
 QUICK = FleetOptions(heartbeat_seconds=0.05)
@@ -79,9 +79,7 @@ async def test_stopped_node_says_goodbye_and_can_come_back(yarn: EmbeddedYarn) -
 
 async def test_command_line_registers_and_reports(yarn: EmbeddedYarn) -> None:
     arguments = ["--tracker", yarn.tracker_address, "--nodes", "3", "--seconds", "0.3", "--memory-mib", "2048"]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "lab.fleet", *arguments, stdout=asyncio.subprocess.PIPE
-    )
+    process = await start_python("-m", "lab.fleet", *arguments, stdout=asyncio.subprocess.PIPE)
     output, _ = await process.communicate()
     assert process.returncode == 0
     assert b"3 nodes registered in" in output

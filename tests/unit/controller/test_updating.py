@@ -11,6 +11,7 @@ from tests.unit.controller.outside import FRESH, unrecognized
 from tests.unit.controller.world import World, origin_text, settings
 from yarn_copilot.hadoop.errors import AccessDeniedError, CallTimeoutError, ConnectError, StandbyError
 from yarn_copilot.hadoop.model import FAR_OVERCOMMIT_TIMEOUT_MILLIS, NodeId, Resource, ResourceInformation
+from yarn_copilot.hadoop.rest.client import CustomTypesError
 
 UNKNOWN = "NodeManagerUnknownToResourceManager"
 
@@ -37,6 +38,23 @@ async def test_one_unknown_node_does_not_keep_the_others_from_their_update() -> 
         assert world.rm.capacity(NodeId("nm-1", 8041)).vcores == 9
         assert world.rm.capacity(NodeId("nm-2", 8041)).vcores == 20
         assert world.rm.capacity(NodeId("nm-3", 8041)).vcores == 9
+
+
+async def test_a_node_that_rest_cannot_write_is_not_called_unknown_and_the_others_are_served() -> None:
+    world = World()
+    for index in (1, 2):
+        world.manager(index)
+    async with world:
+        world.rm.update_errors.append(CustomTypesError(NodeId("nm-2", 8041), ["yarn.io/gpu=2"]))
+        for index in (1, 2):
+            world.kube.annotate(f"node-{index}", origin=origin_text(9000, "8Gi"))
+        await world.advance(0.1)
+        assert world.rm.capacity(NodeId("nm-1", 8041)).vcores == 9
+        assert world.rm.capacity(NodeId("nm-2", 8041)).vcores == 20
+        (told,) = [event for event in world.events.of_nodes if event[2] == "NodeManagerNotWritable"]
+        assert told[0] == "node-2"
+        assert "nm-2:8041 has yarn.io/gpu=2, and REST would set that to zero; use transport rpc" in told[3]
+        assert UNKNOWN not in world.events.reasons("node-2")
 
 
 async def test_each_step_of_the_back_off_is_told_once_doubles_and_ends_at_the_maximum() -> None:

@@ -40,7 +40,7 @@ class HadoopSettings(Section):
         None,
         min_length=1,
         max_length=256,
-        description="User in whose name RPC calls are made; hadoop.proxyuser rules of the ResourceManager must allow it. Unset: nobody else. $HADOOP_PROXY_USER stands for it.",
+        description="User in whose name calls are made, over RPC and to web services with Kerberos; hadoop.proxyuser rules of the ResourceManager must allow it. Unset: nobody else. $HADOOP_PROXY_USER stands for it.",
     )
     kerberos_principal: str | None = Field(
         None,
@@ -88,7 +88,7 @@ class HadoopSettings(Section):
     )
     delegation_token_file: FilePath | None = Field(
         None,
-        description="File with a delegation token for the web services (one line), read for each call so that it can be renewed; unset: hadoop.user as user.name.",
+        description="File with a delegation token for the web services (one line), read for each call so that it can be renewed; unset: the Kerberos login where the web services ask for it, else hadoop.user as user.name.",
     )
     allow_unsafe_version: bool = Field(
         False,

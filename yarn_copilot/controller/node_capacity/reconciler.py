@@ -21,7 +21,7 @@ from yarn_copilot.controller.memory import ManagerMemory
 from yarn_copilot.controller.node_capacity.backoff import note_recognized, note_unrecognized
 from yarn_copilot.controller.ports import ResourceManager
 from yarn_copilot.errors import YarnCopilotError
-from yarn_copilot.hadoop.errors import HadoopRPCError, UnrecognizedNodeError
+from yarn_copilot.hadoop.errors import HadoopRPCError, NodeRefusedError
 from yarn_copilot.hadoop.model import NodeId, NodeResourceUpdate, Resource
 from yarn_copilot.kube.errors import NotLeaderError
 
@@ -54,7 +54,7 @@ class CapacityReconciler:
         *,
         context: LoopContext,
         on_sent: Callable[[], None],
-        on_unrecognized: Callable[[str, ManagerMemory, float], None],
+        on_refused: Callable[[str, ManagerMemory, NodeRefusedError, float], None],
     ) -> None:
         """Take the cluster's ResourceManager and the callbacks for a sent batch and an unknown node."""
         self.cluster = cluster
@@ -65,7 +65,7 @@ class CapacityReconciler:
         self._clock = context.clock
         self._metrics = context.metrics
         self._on_sent = on_sent
-        self._on_unrecognized = on_unrecognized
+        self._on_refused = on_refused
         self.decide_again: Callable[[Wanted], YarnResources | None] = lambda wanted: wanted.resources
         """Gives the value to send now, right before the call; None when it has become unnecessary or unsafe."""
         self._wanted: dict[ManagerKey, Wanted] = {}
@@ -157,8 +157,8 @@ class CapacityReconciler:
         self._on_sent()
         try:
             await self._resource_manager.update_node_resource(updates)
-        except UnrecognizedNodeError as problem:
-            return self._note_unrecognized(batch, problem, sent_at)
+        except NodeRefusedError as problem:
+            return self._note_refused(batch, problem, sent_at)
         except YarnCopilotError as problem:
             self._note_failure(batch, problem, sent_at)
             return None
@@ -203,8 +203,8 @@ class CapacityReconciler:
         }
         logger.info("Capacity sent", extra=keys)
 
-    def _note_unrecognized(
-        self, batch: dict[ManagerKey, Wanted], problem: UnrecognizedNodeError, sent_at: float
+    def _note_refused(
+        self, batch: dict[ManagerKey, Wanted], problem: NodeRefusedError, sent_at: float
     ) -> NodeId | None:
         now = self._clock.monotonic()
         self._metrics.count_write("yarn", "refused")
@@ -220,7 +220,7 @@ class CapacityReconciler:
             self._dirty.mark_all(wanted.node for wanted in batch.values())
             return None
         seconds = note_unrecognized(found.manager, now=now, longest_seconds=self.unrecognized_backoff_max_seconds)
-        self._on_unrecognized(found.node, found.manager, seconds)
+        self._on_refused(found.node, found.manager, problem, seconds)
         self._dirty.mark_at(found.node, found.manager.retry_at)
         return problem.node_id
 

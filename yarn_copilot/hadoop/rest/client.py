@@ -27,7 +27,7 @@ _INT32_MAX: Final = 2_147_483_647
 _ROOT: Final = "/ws/v1/cluster"
 
 
-class CustomTypesError(errors.UnrecognizedNodeError):
+class CustomTypesError(errors.NodeRefusedError):
     """Say that a node was not written, because REST would set its custom resource types to zero; nothing was sent."""
 
     def __init__(self, node_id: NodeId, names: Sequence[str]) -> None:
