@@ -109,6 +109,6 @@ class ProcessGroup:
 
 
 def death_signal_wrapper() -> list[str]:
-    """Return the start of an argument list that makes a child die with its parent; empty without util-linux' setpriv."""
+    """Return the start of a command that makes a child die with its parent; empty without util-linux' setpriv."""
     path = shutil.which("setpriv")
     return [path, "--pdeathsig", "KILL", "--"] if path else []
