@@ -116,7 +116,9 @@ class Machine:
                 text = Path(f"/proc/{pid}/cgroup").read_text()
                 groups = {line.split(":")[1]: line.split(":")[2] for line in text.splitlines()}
                 for hierarchy in self.hierarchies.every:
-                    for controller in hierarchy.controllers:
+                    # Version 2 names no controllers there.
+                    wanted = [""] if hierarchy.version is Version.V2 else hierarchy.controllers
+                    for controller in wanted:
                         mine = next(path for names, path in groups.items() if controller in names.split(","))
                         if mine != f"/{self.path(number)}":
                             strays[pid] = f"{controller}:{mine}"
@@ -144,9 +146,12 @@ def carriers_of(entry: str) -> set[int]:
 
 
 def make_best_effort(hierarchy: Hierarchy, name: str) -> None:
-    """Make what kubelet makes: a directory with cpus."""
+    """Make what kubelet makes: a directory with cpus (version 1) or controllers for the groups below (version 2)."""
     directory = Path(hierarchy.at(name))
     directory.mkdir()
+    if hierarchy.version is Version.V2:
+        controllers = (directory / "cgroup.controllers").read_text().split()
+        (directory / "cgroup.subtree_control").write_text(" ".join(f"+{one}" for one in controllers))
     if hierarchy.version is Version.V1 and "cpuset" in hierarchy.controllers:
         for file in ("cpuset.mems", "cpuset.cpus"):
             (directory / file).write_text((directory.parent / file).read_text())

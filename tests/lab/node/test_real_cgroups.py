@@ -6,37 +6,17 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
-from lab.node.machine import Machine, container_id
+from lab.node.machine import Machine
+from lab.node.programs import SLEEP, STORM, storms
 from nm_proxy.cgroup.errors import GroupBusyError
 from nm_proxy.cgroup.stats import read_stats
 from nm_proxy.parenting.planning import Repair
 
 MIB = 1 << 20
-SLEEP = "import time\ntime.sleep(600)\n"
-STORM = """
-import random, signal, time
-seed, until = int(sys.argv[2]), time.monotonic() + float(sys.argv[3])
-dice = random.Random(seed)
-signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-def live(depth):
-    while time.monotonic() < until:
-        if depth < 4 and dice.random() < 0.7:
-            if os.fork() == 0:
-                dice.seed(seed * 1000 + os.getpid())
-                if dice.random() < 0.3:
-                    os.setsid()
-                if dice.random() < 0.3 and os.fork():
-                    os._exit(0)
-                live(depth + 1)
-        time.sleep(dice.random() * 0.004)
-    time.sleep(600)
-live(0)
-"""
 
 
 def test_a_container_is_inside_and_its_limits_are_in_force(machine: Machine) -> None:
@@ -188,29 +168,6 @@ def test_counts_what_a_container_uses(machine: Machine) -> None:
     assert stats.memory_bytes is not None
     assert stats.throttled_periods == 0
     _end(machine, process)
-
-
-def storms(machine: Machine, runs: int) -> tuple[int, int]:
-    """Adopt `runs` tasks that fork all the time, and count escaped and all processes."""
-    escaped = seen = 0
-    for run in range(runs):
-        number = run + 2
-        machine.know(number, memory_mib=512)
-        process = machine.launch(number, STORM, str(run), "0.06")
-        machine.launch_pass(number)
-        time.sleep(0.06)
-        machine.look()
-        escaped += len(machine.outside(number))
-        seen += len(machine.carriers(number))
-        machine.killer.kill(machine.path(number), timeout_seconds=30)
-        process.wait(timeout=30)
-        assert process.stdout is not None
-        process.stdout.close()
-        assert machine.carriers(number) == set(), f"run {run} left processes"
-        del machine.reports[container_id(number)]
-        machine.pid_file(number).unlink()
-        machine.tree.remove(machine.path(number))
-    return escaped, seen
 
 
 def test_no_process_of_a_fork_storm_escapes(machine: Machine) -> None:

@@ -3,12 +3,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,45 +12,12 @@ from batch_resources.resources import BatchResources
 from lab.cluster import Lab
 from lab.hadoop.options import YarnOptions
 from lab.node.machine import Machine
+from lab.node.running_agent import RunningAgent
 from lab.processes import probes
 from nm_proxy.agent import Agent
 from nm_proxy.agent_settings import AgentSettings
 
 MIB = 1 << 20
-
-
-class RunningAgent:
-    """Run an agent's event loop in a thread, beside a test that waits."""
-
-    def __init__(self, agent: Agent) -> None:
-        self.agent = agent
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._work)
-        self._task: asyncio.Task[None] | None = None
-
-    def __enter__(self) -> RunningAgent:
-        self._thread.start()
-        probes.wait_until(lambda: self.agent.is_serving.is_set(), what="the agent serves", timeout_seconds=30)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._task is not None:
-            self.loop.call_soon_threadsafe(self._task.cancel)
-        self._thread.join(timeout=30)
-
-    def make_room(self, asked: BatchResources) -> Any:
-        """Ask the killer from this thread."""
-        work = self.agent.killer.make_room(asked, timeout_seconds=20, asked_by="api")
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout=60)
-
-    def _work(self) -> None:
-        async def run() -> None:
-            self._task = asyncio.current_task()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self.agent.run()
-
-        self.loop.run_until_complete(run())
-        self.loop.close()
 
 
 @pytest.fixture(params=["3.5.0", "3.3.6"])

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from lab.node.machine import Machine
+from lab.node.programs import STORM, WithoutKill
 from nm_proxy.cgroup.detection import read_mounts
 from nm_proxy.cgroup.files import KernelFiles
 from nm_proxy.cgroup.gathering import gather
@@ -24,7 +25,6 @@ from nm_proxy.cgroup.layout import Version
 from nm_proxy.cgroup.tree import CgroupTree
 from nm_proxy.nodemanager.processes import ProcessReader
 from nm_proxy.parenting.belonging import BelongingLook, Root
-from tests.lab.node.test_real_cgroups import STORM
 
 
 @pytest.fixture
@@ -49,14 +49,6 @@ def tree() -> Iterator[tuple[CgroupTree, str]]:
             GroupKiller(tree).kill(path, timeout_seconds=20)
         Machine.wait_for(lambda: not tree.processes(path))
         tree.remove(path)
-
-
-class WithoutKill(KernelFiles):
-    """Hide `cgroup.kill`, as a kernel before 5.14."""
-
-    def exists(self, path: str) -> bool:
-        """Tell whether a path exists, but for that one."""
-        return not path.endswith("cgroup.kill") and super().exists(path)
 
 
 def storm(seed: int, seconds: float) -> subprocess.Popen[bytes]:

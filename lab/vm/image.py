@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make the file system of the virtual machine: this interpreter, what it needs, and this project, in memory.
+
+Two archives: the interpreter with its packages, which is cached, and the project's own code, which is not. Paths of
+the interpreter are the host's, so that it finds itself; packages are in /packages, the project in /project.
+"""
+
+from __future__ import annotations
+
+import compileall
+import importlib.metadata
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from lab.processes import cache
+from lab.processes.progress import Progress
+from lab.vm.archive import Archive
+
+PACKAGES: Final = "/packages"
+PROJECT: Final = "/project"
+_ROOT: Final = Path(__file__).resolve().parents[2]
+_PROJECT_FOLDERS: Final = ("batch_resources", "nm_proxy", "yarn_copilot", "lab", "tests")
+_DISTRIBUTIONS: Final = ("aiohttp", "msgspec", "prometheus-client", "pydantic", "pytest", "pyyaml", "requests", "rich")
+_NOT_NEEDED: Final = ("test", "tests", "idlelib", "tkinter", "lib2to3", "ensurepip", "turtledemo", "site-packages")
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def ensure_interpreter(progress: Progress) -> Path:
+    """Return the archive with the interpreter and the packages that the node side and its tests need."""
+
+    def build(folder: Path) -> None:
+        with progress.step("packing an interpreter for the virtual machine"), (folder / "cpio").open("wb") as stream:
+            archive = Archive(stream)
+            _add_interpreter(archive)
+            for distribution in _closure(_DISTRIBUTIONS):
+                _add_distribution(archive, distribution)
+            archive.finish()
+
+    key = cache.digest_of(
+        Path(__file__), Path(__file__).with_name("archive.py"), _ROOT / "requirements.lock", sys.version, sys.executable
+    )
+    return cache.build_once("vm-interpreter", key, build) / "cpio"
+
+
+def write_image(target: Path, *, init: str, progress: Progress) -> None:
+    """Write the whole file system.
+
+    Args:
+        target: file to write.
+        init: module of the project whose `main` is process 1.
+        progress: where to tell what takes long.
+    """
+    staging = target.with_suffix(".project")
+    shutil.rmtree(staging, ignore_errors=True)
+    for name in _PROJECT_FOLDERS:
+        shutil.copytree(_ROOT / name, staging / name, ignore=shutil.ignore_patterns("__pycache__", "data"))
+    compileall.compile_dir(staging, quiet=1, stripdir=str(staging), prependdir=PROJECT)
+    with target.open("wb") as stream:
+        with ensure_interpreter(progress).open("rb") as interpreter:
+            shutil.copyfileobj(interpreter, stream)
+        archive = Archive(stream)
+        archive.add_tree(staging, PROJECT)
+        for directory in ("/proc", "/sys", "/dev", "/tmp", "/root"):  # noqa: S108 - of the machine to be made
+            archive.add_directory(directory)
+        paths = [PACKAGES, PROJECT]
+        lines = (
+            f"#!{_executable()} -Es",
+            "import sys",
+            f"sys.path[:0] = {paths!r}",
+            f"from {init} import main",
+            "main()",
+        )
+        archive.add_text("/init", "\n".join([*lines, ""]), mode=0o755)
+        archive.finish()
+    shutil.rmtree(staging)
+
+
+def _executable() -> Path:
+    return Path(sys.executable).resolve()
+
+
+def _add_interpreter(archive: Archive) -> None:
+    executable = _executable()
+    library = Path(sysconfig.get_paths()["stdlib"])
+    archive.add_file(executable, str(executable))
+    # Next to the library is what is needed to build programs around the interpreter.
+    building = Path(sysconfig.get_config_var("LIBPL") or "").name
+    archive.add_tree(library, str(library), leave_out=(*_NOT_NEEDED, building))
+    for needed in _libraries([executable, *library.rglob("*.so")]):
+        archive.add_file(needed, str(needed))
+
+
+def _add_distribution(archive: Archive, distribution: importlib.metadata.Distribution) -> None:
+    binaries = []
+    for file in distribution.files or ():
+        source = Path(str(distribution.locate_file(file)))
+        if not file.as_posix().startswith("../") and source.is_file():
+            archive.add_file(source, f"{PACKAGES}/{file.as_posix()}")
+            binaries += [source] if source.suffix == ".so" else []
+    for needed in _libraries(binaries):
+        archive.add_file(needed, str(needed))
+
+
+def _closure(names: Iterable[str]) -> Iterator[importlib.metadata.Distribution]:
+    """Give distributions with all that they require; what is not installed here is for other systems."""
+    waiting, seen = list(names), set()
+    while waiting:
+        name = waiting.pop().lower().replace("_", "-")
+        if name in seen:
+            continue
+        seen.add(name)
+        try:
+            distribution = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        yield distribution
+        required = [one for one in distribution.requires or () if "extra ==" not in one]
+        waiting += [match.group() for one in required if (match := _NAME.match(one))]
+
+
+def _libraries(binaries: Iterable[Path]) -> set[Path]:
+    """List the shared libraries that programs are linked against, as the loader finds them."""
+    listed = subprocess.run(["ldd", *map(str, binaries)], capture_output=True, text=True, check=False).stdout
+    return {Path(path) for path in re.findall(r"(/\S+) \(0x", listed)}
