@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keep the books of one node while a log is gone through."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from batch_resources.resources import ZERO_BATCH, BatchResources
+from lab.judge.events import NodeVersion
+
+
+class Shown(NamedTuple):
+    """Hold what Kubernetes' objects showed from a moment on: K + P, and O."""
+
+    at: float
+    taken: BatchResources
+    origin: BatchResources | None
+
+
+def total(amounts: Iterable[BatchResources]) -> BatchResources:
+    """Add up."""
+    result = ZERO_BATCH
+    for amount in amounts:
+        result = result + amount
+    return result
+
+
+@dataclass(slots=True)
+class Origins:
+    """Remember the origins that a growth may still rest on.
+
+    An origin counts from when it was published until everything that was permitted has fitted, for
+    `flight_seconds` without a break, into a lower one that followed; and never longer than `fall_seconds` after it
+    was replaced.
+    """
+
+    flight_seconds: float
+    fall_seconds: float
+    current: BatchResources | None = None
+    older: deque[tuple[float, BatchResources]] = field(default_factory=deque)
+    fits_since: float | None = None
+
+    def publish(self, origin: BatchResources | None, at: float) -> None:
+        """Take a published origin."""
+        if origin == self.current:
+            return
+        if self.current is not None:
+            self.older.append((at, self.current))
+        self.current, self.fits_since = origin, None
+
+    def note_permitted(self, permitted: BatchResources, at: float) -> None:
+        """Take what both sides may hold by all that was permitted until now."""
+        if self.fits_since is not None and at - self.fits_since >= self.flight_seconds:
+            self.older.clear()
+        if self.current is None or not permitted.fits_in(self.current):
+            self.fits_since = None
+        elif self.fits_since is None:
+            self.fits_since = at
+
+    def excusing(self, at: float) -> tuple[BatchResources, ...]:
+        """Give the older origins on which a permission may still rest."""
+        if self.fits_since is not None and at - self.fits_since >= self.flight_seconds:
+            self.older.clear()
+        while self.older and at - self.older[0][0] > self.fall_seconds:
+            self.older.popleft()
+        return tuple(origin for _, origin in self.older)
+
+
+@dataclass(slots=True)
+class NodeBooks:
+    """Hold one node."""
+
+    origins: Origins
+    order_seconds: float
+    pods: dict[str, BatchResources] = field(default_factory=dict)
+    containers: dict[str, BatchResources] = field(default_factory=dict)
+    capacities: dict[str, BatchResources] = field(default_factory=dict)
+    version: NodeVersion | None = None
+    history: deque[Shown] = field(default_factory=deque)
+    uncovered_since: float | None = None
+
+    @property
+    def requested(self) -> BatchResources:
+        """Give K."""
+        return total(self.pods.values())
+
+    @property
+    def used(self) -> BatchResources:
+        """Give Y."""
+        return total(self.containers.values())
+
+    @property
+    def others(self) -> BatchResources:
+        """Give P."""
+        return ZERO_BATCH if self.version is None else self.version.others
+
+    def permitted(self) -> BatchResources:
+        """Give what may be held by what is published and in force: P + max(K, A) + max(Y, C)."""
+        allocatable = ZERO_BATCH if self.version is None else self.version.allocatable
+        capacity = total(self.capacities.values())
+        return self.others + self.requested.at_least(allocatable) + self.used.at_least(capacity)
+
+    def note(self, at: float) -> None:
+        """Remember what is shown now, for as long as the order of events is in doubt."""
+        self.history.append(Shown(at, self.requested + self.others, self.origins.current))
+        while self.history[0].at < at - 2 * self.order_seconds:
+            self.history.popleft()
+        self.origins.note_permitted(self.permitted(), at)

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the log that is judged: one watch of Nodes, one of pods, and the ResourceManager's own log.
+
+The watches go on over restarts of the API server from the last version seen; a gap makes the recording useless and is
+reported as a problem.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, Self
+
+import requests
+
+from batch_resources.keys import (
+    BATCH_CPU,
+    BATCH_MEMORY,
+    ENTRY_NAME,
+    ORIGIN_ANNOTATION,
+    PRIORITY_BATCH,
+    THIRD_PARTY_ANNOTATION,
+)
+from batch_resources.quantities import quantity_ceil, quantity_floor
+from batch_resources.resources import ZERO_BATCH, BatchResources
+from lab.cluster import Lab
+from lab.judge.books import total
+from lab.judge.events import Event, NodeVersion, PodVersion, Verdict
+from lab.judge.judging import Tolerance, judge
+from lab.judge.resource_manager_log import read_events
+
+_READ_SECONDS: Final = 1.0
+_RETRY_SECONDS: Final = 0.1
+Take = Callable[[dict[str, Any], str], None]
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+
+
+class Recording:
+    """Record inside `with`, judge afterwards or meanwhile."""
+
+    def __init__(self, lab: Lab, node_of: Mapping[str, str]) -> None:
+        """Take the lab and the node of each NodeManager, by node id."""
+        self._lab = lab
+        self._node_of = dict(node_of)
+        self._events: list[Event] = []
+        self._versions: dict[str, str] = {}
+        self._stop = threading.Event()
+        self._log_path: Path = lab.yarn.resource_manager.log_path
+        self.problems: list[str] = []
+        self._threads = [
+            threading.Thread(target=self._follow, args=args, daemon=True, name=f"judge-{args[0]}")
+            for args in (("/api/v1/nodes", self._take_node), ("/api/v1/pods", self._take_pod))
+        ]
+        self._ready = threading.Barrier(len(self._threads) + 1)
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        self._ready.wait(30.0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(10 * _READ_SECONDS)
+
+    def verdict(self, tolerance: Tolerance | None = None) -> Verdict:
+        """Judge what was recorded until now.
+
+        Containers that were held before the recording began are found in the whole log of the ResourceManager.
+        """
+        text = self._log_path.read_text(errors="replace")
+        return judge([*self._events, *read_events(text.splitlines())], self._node_of, tolerance)
+
+    # The watches
+
+    def _follow(self, path: str, take: Take) -> None:
+        with self._lab.kubernetes.session() as session:
+            url = f"{self._lab.kubernetes.url}{path}"
+            listed = session.get(url, timeout=30).json()
+            self._versions[url] = listed["metadata"]["resourceVersion"]
+            for item in listed["items"]:
+                take(item, "ADDED")
+            self._ready.wait(30.0)
+            while not self._stop.is_set():
+                try:
+                    self._watch(session, url, take)
+                except requests.RequestException:  # silent for a second, or the API server is down
+                    self._stop.wait(_RETRY_SECONDS)
+
+    def _watch(self, session: requests.Session, url: str, take: Take) -> None:
+        parameters = {"watch": "true", "resourceVersion": self._versions[url], "allowWatchBookmarks": "true"}
+        with session.get(url, params=parameters, stream=True, timeout=(_READ_SECONDS, _READ_SECONDS)) as answer:
+            if answer.status_code != requests.codes.ok:
+                self._stop.wait(_RETRY_SECONDS)
+                return
+            for line in answer.iter_lines(chunk_size=None):
+                if line:
+                    self._take_line(url, json.loads(line), take)
+                if self._stop.is_set():
+                    return
+
+    def _take_line(self, url: str, event: dict[str, Any], take: Take) -> None:
+        found = event["object"]
+        if event["type"] == "ERROR":
+            self.problems.append(str(found.get("message")))
+            self._stop.set()  # versions were lost: nobody may judge a log with a hole
+            return
+        self._versions[url] = found["metadata"]["resourceVersion"]
+        if event["type"] != "BOOKMARK":
+            take(found, event["type"])
+
+    def _take_node(self, node: dict[str, Any], kind: str) -> None:
+        if kind == "DELETED":
+            return
+        annotations = node["metadata"].get("annotations") or {}
+        allocatable = node.get("status", {}).get("allocatable") or {}
+        others, claimed = third_parties(annotations.get(THIRD_PARTY_ANNOTATION))
+        self._events.append(
+            NodeVersion(
+                at=time.time(),
+                version=int(node["metadata"]["resourceVersion"]),
+                node=node["metadata"]["name"],
+                origin=_origin(annotations.get(ORIGIN_ANNOTATION)),
+                allocatable=_upper(allocatable),
+                others=others,
+                claimed=claimed,
+            )
+        )
+
+    def _take_pod(self, pod: dict[str, Any], kind: str) -> None:
+        node = pod["spec"].get("nodeName")
+        if not node:
+            return
+        has_ended = kind == "DELETED" or pod.get("status", {}).get("phase") in _ENDED
+        self._events.append(
+            PodVersion(
+                at=time.time(),
+                version=int(pod["metadata"]["resourceVersion"]),
+                pod=pod["metadata"]["uid"],
+                node=node,
+                request=None if has_ended else _request(pod),
+            )
+        )
+
+
+def third_parties(text: str | None) -> tuple[BatchResources, BatchResources]:
+    """Read the annotation as koord-manager does: what others hold at batch priority, and the bridge's entry."""
+    others, ours = ZERO_BATCH, ZERO_BATCH
+    for entry in json.loads(text or "{}").get("allocations") or []:
+        if entry.get("priority") != PRIORITY_BATCH:
+            continue
+        amount = _upper(entry.get("resources") or {})
+        if entry.get("name") == ENTRY_NAME:
+            ours = ours + amount
+        else:
+            others = others + amount
+    return others, ours
+
+
+def _origin(text: str | None) -> BatchResources | None:
+    resources = json.loads(text).get("resources") if text else None
+    if not resources:
+        return None
+    return BatchResources(
+        cpu_milli=quantity_floor(resources.get(BATCH_CPU)), memory_bytes=quantity_floor(resources.get(BATCH_MEMORY))
+    )
+
+
+def _request(pod: dict[str, Any]) -> BatchResources:
+    containers = pod["spec"].get("containers") or []
+    return total(_upper((each.get("resources") or {}).get("requests") or {}) for each in containers)
+
+
+def _upper(quantities: Mapping[str, Any]) -> BatchResources:
+    return BatchResources(
+        cpu_milli=quantity_ceil(quantities.get(BATCH_CPU)), memory_bytes=quantity_ceil(quantities.get(BATCH_MEMORY))
+    )
