@@ -67,13 +67,17 @@ class Recording:
         for thread in self._threads:
             thread.join(10 * _READ_SECONDS)
 
-    def verdict(self, tolerance: Tolerance | None = None) -> Verdict:
-        """Judge what was recorded until now.
+    def events(self) -> list[Event]:
+        """Give what was recorded until now, in no order.
 
         Containers that were held before the recording began are found in the whole log of the ResourceManager.
         """
         text = self._log_path.read_text(errors="replace")
-        return judge([*self._events, *read_events(text.splitlines())], self._node_of, tolerance)
+        return [*self._events, *read_events(text.splitlines())]
+
+    def verdict(self, tolerance: Tolerance | None = None) -> Verdict:
+        """Judge what was recorded until now."""
+        return judge(self.events(), self._node_of, tolerance)
 
     # The watches
 

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from kubernetes.utils.quantity import parse_quantity
 
+from batch_resources.resources import BatchResources
 from lab.cluster import Lab
 from lab.controller import ControllerProcess
 from lab.hadoop.node_manager import NodeManager
@@ -97,6 +98,13 @@ def _whole(quantity: str) -> int:
     return int(parse_quantity(quantity))  # type: ignore[no-untyped-call]  # the official client is not typed
 
 
+def _batch(quantities: Mapping[str, str]) -> BatchResources:
+    return BatchResources(
+        cpu_milli=_whole(quantities.get(bodies.BATCH_CPU, "0")),
+        memory_bytes=_whole(quantities.get(bodies.BATCH_MEMORY, "0")),
+    )
+
+
 class Bridge:
     """Hold the nodes and controllers of one test on a lab."""
 
@@ -156,6 +164,15 @@ class Bridge:
     def claim(self, node: BridgedNode) -> Claim | None:
         """Read our entry from the Node object."""
         return claim_in(self.objects.node(node.name)["metadata"].get("annotations", {}))
+
+    def origin(self, node: BridgedNode) -> BatchResources:
+        """Read the origin annotation; zero where it is absent."""
+        annotations = self.objects.node(node.name)["metadata"].get("annotations", {})
+        return _batch(json.loads(annotations.get(bodies.ORIGIN_ANNOTATION, "{}")).get("resources", {}))
+
+    def batch_allocatable(self, node: BridgedNode) -> BatchResources:
+        """Read what kube-scheduler may book; zero where the keys are missing."""
+        return _batch(self.objects.node(node.name)["status"].get("allocatable", {}))
 
     def third_party_text(self, node: BridgedNode) -> str | None:
         """Read the whole annotation as stored."""
