@@ -38,3 +38,15 @@ CLUSTER_ID_ANNOTATION: Final = "yarn.hadoop.apache.org/cluster-id"
 
 CLAIM_COUNTER_ANNOTATION: Final = "yarn-copilot/claim-counter"
 """Our own: counts growths, so that a repeated growth is a change of the Node."""
+
+DRAIN_ANNOTATION: Final = "yarn-copilot/drain"
+"""An operator's order: take YARN off this node."""
+
+PAUSE_ANNOTATION: Final = "yarn-copilot/pause"
+"""An operator's order: write nothing for this node, on either side."""
+
+CAP_ANNOTATION: Final = "yarn-copilot/cap"
+"""An operator's order: YARN gets at most so much of this node."""
+
+FIX_ANNOTATION: Final = "yarn-copilot/fix"
+"""An operator's order: YARN gets exactly so much of this node, where so much is there."""
