@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 
+from batch_resources.annotations.orders import NO_ORDERS, Orders
 from batch_resources.annotations.origin import OriginReading
 from batch_resources.growth import Window
 from batch_resources.resources import ZERO_BATCH, BatchResources, YarnResources
@@ -43,6 +44,16 @@ class Hold(StrEnum):
     FRESH_READ_AWAITED = "fresh_read_awaited"
     CAPACITY_FALL_UNPROVEN = "capacity_fall_unproven"
     EARLIER_LEADER_AWAITED = "earlier_leader_awaited"
+    WATCH_LAG = "watch_lag"
+    ORDER_MALFORMED = "order_malformed"
+    CAPPED = "capped"
+    FIXED = "fixed"
+    FIX_EXCEEDS_BUDGET = "fix_exceeds_budget"
+    DRAINING = "draining"
+    DRAINED = "drained"
+    RELEASED = "released"
+    PAUSED = "paused"
+    OBSERVING = "observing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -71,6 +82,7 @@ class ManagerObservation:
         outlives_earlier_leaders: its newest read began after every message of an earlier leader had died.
         retry_at: no update before this moment (back-off after an "unrecognized node" answer).
         cluster_is_known: a cluster of that id is configured.
+        drains: it is to become empty: its capacity goes to the floor and stays there.
     """
 
     key: ManagerKey
@@ -85,6 +97,7 @@ class ManagerObservation:
     proven: YarnResources | None = None
     outlives_earlier_leaders: bool = False
     cluster_is_known: bool = True
+    drains: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +156,8 @@ class NodeObservation:
         release_is_proven: no NodeManager of ours can still run anything here, so an entry of ours may go.
         permissions: what is open, for mode strict.
         demand: who waits for capacity here, for mode strict.
+        orders: what an operator ordered for the node and is in force now.
+        is_abandoned: no NodeManager has been here for as long as a lost one is believed to hold its last use.
     """
 
     node: str
@@ -159,6 +174,8 @@ class NodeObservation:
     release_is_proven: bool = False
     permissions: Permissions = Permissions()
     demand: Demand = Demand()
+    orders: Orders = NO_ORDERS
+    is_abandoned: bool = False
 
 
 class ClaimAction(StrEnum):
@@ -167,6 +184,8 @@ class ClaimAction(StrEnum):
     KEEP = "keep"
     WRITE = "write"
     REMOVE = "remove"
+    FORGET = "forget"
+    """Remove an order to release the node as well: nothing of ours is left then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,6 +197,7 @@ class ManagerPlan:
         sends_update: an update is to be sent now.
         claim: its part of T.
         update: the value to send now, on the way to the target; None for the target itself.
+        is_held_back: an update would be sent now, if the node were not left alone (see the node's holds).
     """
 
     key: ManagerKey
@@ -186,6 +206,7 @@ class ManagerPlan:
     claim: BatchResources
     holds: tuple[Hold, ...] = ()
     update: YarnResources | None = None
+    is_held_back: bool = False
 
     @property
     def next_value(self) -> YarnResources | None:
@@ -206,6 +227,7 @@ class NodePlan:
         claim_action: whether the annotation has to change for it.
         recheck_at: moment at which the passing of time alone may change the decision.
         wants_fresh_read: the next step lacks nothing but a fresh read of the Node and its pods.
+        held_back: what would become of the annotation now, if the node were not left alone.
     """
 
     node: str
@@ -219,3 +241,4 @@ class NodePlan:
     holds: tuple[Hold, ...] = field(default=())
     recheck_at: float | None = None
     wants_fresh_read: bool = False
+    held_back: ClaimAction = ClaimAction.KEEP

@@ -38,15 +38,15 @@ CATALOGUE: Final[tuple[Annotation, ...]] = (
         "Node",
         "operator (`yarn-copilot drain`, `yarn-copilot release`)",
         "`true`, or parts of `deadline=TIME; release=true; reason=TEXT`",
-        "YARN's capacity goes to the floor and does not grow. Once the node is empty, or the deadline is over, its claim "
-        "has fallen to what is still held. With `release=true` our entry goes too when the node is empty.",
+        "YARN's capacity goes to the floor and does not grow; the claim follows the containers that end. The deadline "
+        "ends the waiting, not the order. With `release=true` our entry goes too when the node is empty.",
     ),
     Annotation(
         keys.PAUSE_ANNOTATION,
         "Node",
         "operator (`yarn-copilot pause`)",
         "`true`, or parts of `until=TIME; reason=TEXT`",
-        "Nothing is written for this node, neither on the Node nor at a ResourceManager. What would be written is shown.",
+        "Nothing is written for this node, neither to it nor to a ResourceManager. What would be written is shown.",
     ),
     Annotation(
         keys.CAP_ANNOTATION,

@@ -20,7 +20,7 @@ from typing import Final
 
 from batch_resources.annotations.catalogue import ORDER_KEYS
 from batch_resources.keys import CAP_ANNOTATION, DRAIN_ANNOTATION, FIX_ANNOTATION, PAUSE_ANNOTATION
-from batch_resources.quantities import INT64_MAX, QuantityError, parse_quantity
+from batch_resources.quantities import INT64_MAX, QuantityError, format_binary, parse_quantity
 from batch_resources.resources import BatchResources
 
 MAX_TEXT_LENGTH: Final = 1024
@@ -191,7 +191,9 @@ def _order(key: str, parts: Mapping[str, str]) -> Drain | Pause | Limit:
     if key == PAUSE_ANNOTATION:
         return Pause(until=_moment(key, "until", parts), reason=reason)
     if "cpu" not in parts and "memory" not in parts:
-        raise OrderError(f"annotation {key} names no amount: give cpu=CORES, memory=BYTES or both, as cpu=4; memory=8Gi")
+        raise OrderError(
+            f"annotation {key} names no amount: give cpu=CORES, memory=BYTES or both, as cpu=4; memory=8Gi"
+        )
     return Limit(
         cpu_milli=_amount(key, "cpu", parts, scale=1000),
         memory_bytes=_amount(key, "memory", parts, scale=1),
@@ -239,7 +241,7 @@ def write_order(order: Drain | Pause | Limit) -> str:
             whole, rest = divmod(order.cpu_milli, 1000)
             parts.append(f"cpu={order.cpu_milli}m" if rest else f"cpu={whole}")
         if order.memory_bytes is not None:
-            parts.append(f"memory={order.memory_bytes}")
+            parts.append(f"memory={format_binary(order.memory_bytes)}")
     ends = order.deadline if isinstance(order, Drain) else order.until
     if ends is not None:
         name = "deadline" if isinstance(order, Drain) else "until"

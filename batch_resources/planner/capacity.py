@@ -39,7 +39,7 @@ def _shares(node: NodeObservation, budget: BatchResources, policy: Policy) -> tu
     frozen = ZERO_BATCH
     weight_sum = 0
     for manager in node.managers:
-        if can_be_told(manager):
+        if _takes_part(manager):
             weight_sum += max(manager.weight, 1)
         else:
             frozen = frozen + policy.units.to_batch(_held(manager), normalization_ratio=node.normalization_ratio)
@@ -48,7 +48,7 @@ def _shares(node: NodeObservation, budget: BatchResources, policy: Policy) -> tu
     rest = (budget - frozen).floored()
     shares = []
     for manager in node.managers:
-        if not can_be_told(manager):
+        if not _takes_part(manager):
             shares.append(ZERO_YARN)
             continue
         part = BatchResources(
@@ -61,6 +61,11 @@ def _shares(node: NodeObservation, budget: BatchResources, policy: Policy) -> tu
 
 def can_be_told(manager: ManagerObservation) -> bool:
     return manager.reachable and manager.accepts_updates and manager.capacity is not None
+
+
+def _takes_part(manager: ManagerObservation) -> bool:
+    """Tell whether a NodeManager gets a share; what drains only gives back."""
+    return can_be_told(manager) and not manager.drains
 
 
 def _held(manager: ManagerObservation) -> YarnResources:
@@ -117,6 +122,8 @@ def _target(
     may_grow: bool,
 ) -> tuple[YarnResources, tuple[Hold, ...]]:
     floor = policy.floor
+    if manager.drains:
+        return capacity.at_most(floor), (Hold.DRAINING,)
     if share is None:
         held = (manager.used or ZERO_YARN).at_least(floor)
         # A node above its floor falls to its use; one below (a fresh registration) is not raised.

@@ -45,7 +45,7 @@ def judge_inputs(node: NodeObservation, policy: Policy) -> Inputs:
     origin = None if _origin_is_unknown(holds) else node.origin.resources
     lowest = window_minimum(node.window) if origin is not None else None
     reserve = ZERO_BATCH if lowest is None else policy.reserve(lowest)
-    may_grow = Hold.ORIGIN_AGE_UNKNOWN not in holds
+    may_grow = Hold.ORIGIN_AGE_UNKNOWN not in holds and Hold.ORDER_MALFORMED not in holds
     if origin is not None and lowest != origin:
         holds.append(Hold.GROWTH_WINDOW)
     return Inputs(
@@ -71,6 +71,8 @@ def _holds_of_inputs(node: NodeObservation, policy: Policy) -> list[Hold]:
         holds.append(Hold.THIRD_PARTY_MALFORMED)
     if node.requested is None:
         holds.append(Hold.POD_REQUEST_MALFORMED)
+    if node.orders.errors:
+        holds.append(Hold.ORDER_MALFORMED)
     return holds
 
 

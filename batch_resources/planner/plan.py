@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from batch_resources.ledger import NodeObservation, NodePlan
 from batch_resources.planner import shared, strict
+from batch_resources.planner.orders import obey
 from batch_resources.planner.policy import Mode, Policy
 
 
 def plan_node(node: NodeObservation, policy: Policy, *, now: float) -> NodePlan:
     """Decide what both sides may have on one node; see `shared` and `strict` for the rules."""
     plan = strict.plan_node if policy.mode is Mode.STRICT else shared.plan_node
-    return plan(node, policy, now=now)
+    return obey(node, plan(node, policy, now=now), policy)

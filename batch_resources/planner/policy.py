@@ -52,6 +52,7 @@ class Policy:
         growth_window_seconds: length of the window whose minimum bounds growth.
         mode: shared offers what is free to both sides, strict never sells a unit twice.
         boundary: mode strict's part.
+        observes: decide everything and let nothing be written.
     """
 
     units: UnitModel
@@ -65,6 +66,7 @@ class Policy:
     growth_window_seconds: float = 60.0
     mode: Mode = Mode.SHARED
     boundary: Boundary = field(default_factory=Boundary)
+    observes: bool = False
 
     def reserve(self, origin: BatchResources) -> BatchResources:
         """Compute R for an origin: percentage rounded up, plus the absolute part."""

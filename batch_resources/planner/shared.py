@@ -11,6 +11,7 @@ from batch_resources.ledger import NodeObservation, NodePlan
 from batch_resources.planner.capacity import plan_managers
 from batch_resources.planner.claim import plan_claim
 from batch_resources.planner.inputs import judge_inputs, recheck_at
+from batch_resources.planner.orders import limit, limit_holds
 from batch_resources.planner.policy import Policy
 
 
@@ -23,7 +24,8 @@ def plan_node(node: NodeObservation, policy: Policy, *, now: float) -> NodePlan:
         now: monotonic seconds.
     """
     inputs = judge_inputs(node, policy)
-    managers = plan_managers(node, inputs.budget, policy, may_grow=inputs.may_grow, now=now)
+    offered = None if inputs.budget is None else limit(inputs.budget, inputs.budget, node.orders)
+    managers = plan_managers(node, offered, policy, may_grow=inputs.may_grow, now=now)
     claim, action, claim_holds = plan_claim(node, managers)
     return NodePlan(
         node=node.node,
@@ -34,6 +36,6 @@ def plan_node(node: NodeObservation, policy: Policy, *, now: float) -> NodePlan:
         managers=managers,
         claim=claim,
         claim_action=action,
-        holds=(*inputs.holds, *claim_holds),
+        holds=(*inputs.holds, *limit_holds(inputs.budget, node.orders), *claim_holds),
         recheck_at=recheck_at(node, policy, inputs.origin, now),
     )

@@ -18,6 +18,7 @@ from batch_resources.planner.boundary import Shares, yarn_part
 from batch_resources.planner.capacity import can_be_told, plan_managers
 from batch_resources.planner.claim import plan_release
 from batch_resources.planner.inputs import Inputs, judge_inputs, recheck_at
+from batch_resources.planner.orders import limit, limit_holds
 from batch_resources.planner.policy import Policy
 from batch_resources.planner.strict_amounts import Decision, ManagerAmounts, NodeAmounts
 from batch_resources.planner.strict_rules import changes_something, decide
@@ -72,7 +73,7 @@ def plan_node(node: NodeObservation, policy: Policy, *, now: float) -> NodePlan:
         managers=managers,
         claim=claim,
         claim_action=action,
-        holds=(*inputs.holds, *claim_holds, *_waits(node, decisions)),
+        holds=(*inputs.holds, *limit_holds(inputs.budget, node.orders), *claim_holds, *_waits(node, decisions)),
         recheck_at=_next_moment(node, policy, inputs, decisions, now),
         wants_fresh_read=any(decision.wants_fresh_read for decision in decisions),
     )
@@ -102,7 +103,7 @@ def _wish(node: NodeObservation, budget: BatchResources, policy: Policy) -> Batc
         )
         for pick in _RESOURCES
     ]
-    return BatchResources(cpu_milli=parts[0], memory_bytes=parts[1])
+    return limit(BatchResources(cpu_milli=parts[0], memory_bytes=parts[1]), budget, node.orders)
 
 
 def _convert(manager: ManagerObservation, wished: ManagerPlan, policy: Policy, ratio: Fraction | None) -> _Converted:

@@ -86,9 +86,9 @@ def _capacity(node: NodeAmounts, index: int, offered: tuple[int | None, ...]) ->
     if manager.capacity is None or not manager.may_send:
         return None
     replaceable = max(manager.used, manager.floor)
-    if node.origin is None or node.others is None:
-        return min(manager.lowest, replaceable)
     goal = max(manager.goal, manager.floor)
+    if node.origin is None or node.others is None:
+        return min(manager.lowest, replaceable, goal)
     if node.requested is None:
         # With nothing known of the pods, C may only fall, and only to what is used anyway.
         return goal if goal <= min(manager.lowest, replaceable) else None
