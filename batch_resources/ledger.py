@@ -51,6 +51,7 @@ class Hold(StrEnum):
     FIX_EXCEEDS_BUDGET = "fix_exceeds_budget"
     DRAINING = "draining"
     DRAINED = "drained"
+    DRAIN_OVERDUE = "drain_overdue"
     RELEASED = "released"
     PAUSED = "paused"
     OBSERVING = "observing"

@@ -83,17 +83,23 @@ class Limit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
-    """Hold all orders for one node; None where there is none, `errors` for those that cannot be read."""
+    """Hold all orders for one node; None where there is none.
+
+    Attributes:
+        errors: a sentence for each order that cannot be read.
+        is_overdue: the deadline of the drain is over; set by `at`.
+    """
 
     drain: Drain | None = None
     pause: Pause | None = None
     cap: Limit | None = None
     fix: Limit | None = None
     errors: tuple[str, ...] = ()
+    is_overdue: bool = False
 
     def at(self, moment: float) -> Orders:
-        """Leave out what is void at a moment."""
-        if self.pause is None and self.cap is None and self.fix is None:
+        """Leave out what is void at a moment, and judge the deadline."""
+        if self.next_end is None:
             return self
         return Orders(
             drain=self.drain,
@@ -101,14 +107,23 @@ class Orders:
             cap=None if self.cap is None or _is_over(self.cap.until, moment) else self.cap,
             fix=None if self.fix is None or _is_over(self.fix.until, moment) else self.fix,
             errors=self.errors,
+            is_overdue=self.drain is not None and _is_over(self.drain.deadline, moment),
         )
 
+    @property
+    def next_end(self) -> float | None:
+        """Give the first moment at which time alone changes an order; None where it never does."""
+        return min(self._ends(), default=None)
+
     def next_moment(self, moment: float) -> float | None:
-        """Give the first moment after this one at which an order ends or its deadline is over; None without one."""
+        """Give the first such moment after this one."""
+        return min((end for end in self._ends() if end > moment), default=None)
+
+    def _ends(self) -> list[float]:
         ends = [order.until for order in (self.pause, self.cap, self.fix) if order is not None]
         if self.drain is not None:
             ends.append(self.drain.deadline)
-        return min((end for end in ends if end is not None and end > moment), default=None)
+        return [end for end in ends if end is not None]
 
     @property
     def releases(self) -> bool:

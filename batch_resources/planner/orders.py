@@ -57,7 +57,8 @@ def _with_drain(node: NodeObservation, plan: NodePlan, policy: Policy) -> NodePl
     if not drains:
         return plan
     is_drained = all(_is_empty(manager, policy) for manager in node.managers)
-    plan = replace(plan, holds=(*plan.holds, Hold.DRAINED if is_drained else Hold.DRAINING))
+    overdue = (Hold.DRAIN_OVERDUE,) if node.orders.is_overdue and not is_drained else ()
+    plan = replace(plan, holds=(*plan.holds, Hold.DRAINED if is_drained else Hold.DRAINING, *overdue))
     if not node.orders.releases or node.claim_is_foreign or node.others is None:
         return plan
     return _with_release(node, plan, policy, is_drained=is_drained)

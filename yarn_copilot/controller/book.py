@@ -38,6 +38,7 @@ class NodeBook:
         heartbeats: Mapping[str, float],
         settings: BookSettings,
         mark: Callable[[str], None],
+        wall: Callable[[], float],
     ) -> None:
         """Take the views it joins.
 
@@ -49,7 +50,9 @@ class NodeBook:
             heartbeats: each cluster's NodeManager heartbeat interval in seconds.
             settings: times and weights.
             mark: called with the name of a node that a change of another one concerns.
+            wall: seconds since 1970, by which an operator's orders end.
         """
+        self._wall = wall
         self._mark = mark
         self._nodes = nodes
         self._pods = pods
@@ -122,7 +125,7 @@ class NodeBook:
             self._forget(memory)
             memory = None
         found = candidates(self._pods.managers(name), facts)
-        if not found and facts.claimed is None and not facts.third_party_error:
+        if not found and facts.claimed is None and not facts.third_party_error and not facts.orders.releases:
             if memory is None:
                 return None
             if not memory.managers:
@@ -245,7 +248,9 @@ class NodeBook:
             memory.window = observe_origin(
                 memory.window, facts.origin.resources, now=now, length_seconds=policy.growth_window_seconds
             )
-        managers = tuple(self.reports.observe(manager) for manager in memory.managers.values())
+        orders = facts.orders.at(self._wall())
+        drains = orders.drain is not None or (self.settings.drains_cordoned and facts.is_cordoned)
+        managers = tuple(self.reports.observe(manager, drains=drains) for manager in memory.managers.values())
         self._note_unread(memory, managers, facts, policy)
         return NodeObservation(
             node=memory.name,
@@ -261,7 +266,26 @@ class NodeBook:
             unread_claim=memory.unread_claim,
             release_is_proven=memory.release_proven,
             permissions=memory.permissions.permissions(facts, self.term_name),
+            orders=orders,
+            is_abandoned=self._is_abandoned(memory, now),
         )
+
+    def _is_abandoned(self, memory: NodeMemory, now: float) -> bool:
+        """Tell whether the node has been without a NodeManager for longer than a restart, or a loss, may take."""
+        since = memory.empty_since
+        return not memory.managers and since is not None and now - since >= self.settings.lost_hold_seconds
+
+    def order_moment(self, memory: NodeMemory, *, now: float) -> float | None:
+        """Give the moment at which time alone changes what an operator's orders mean; None without one."""
+        facts = self._nodes.get(memory.name)
+        if facts is None:
+            return None
+        wall = self._wall()
+        end = facts.orders.next_moment(wall)
+        if end is not None:
+            return now + end - wall
+        is_left = facts.orders.releases and not memory.managers and memory.empty_since is not None
+        return (memory.empty_since or now) + self.settings.lost_hold_seconds if is_left else None
 
     @staticmethod
     def _note_unread(

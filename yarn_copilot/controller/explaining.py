@@ -37,6 +37,7 @@ def explain_node(view: NodeView, plan: NodePlan | None, policy: Policy, why_no_w
             sentences.append("The node has not been planned yet: the first complete view is still missing.")
         return sentences
     sentences.extend(_budget(view, plan, policy))
+    sentences.extend(_orders(view, plan))
     by_key = {(manager.cluster, manager.node_id): manager for manager in view.node_managers}
     for decision in plan.managers:
         manager = by_key.get((decision.key.cluster, decision.key.node_id))
@@ -79,6 +80,21 @@ def _budget(view: NodeView, plan: NodePlan, policy: Policy) -> Iterator[str]:
         parts.append(f"{_batch(view.reserve)} of reserve")
     budget = BatchView(cpu_milli=plan.budget.cpu_milli, memory_bytes=plan.budget.memory_bytes)
     yield f"Less {', '.join(parts) or 'nothing'}, {_batch(budget)} are left for YARN."
+
+
+def _orders(view: NodeView, plan: NodePlan) -> Iterator[str]:
+    for order in view.orders:
+        left = "" if order.left_seconds is None else f", {order.left_seconds:.0f} s left"
+        yield f"Order {order.order}: {order.text}{left}."
+    if view.drain is not None:
+        containers = "an unknown number of" if view.drain.containers is None else str(view.drain.containers)
+        yield f"YARN leaves this node: {view.drain.state}, {containers} containers are left."
+    if Hold.FIX_EXCEEDS_BUDGET in plan.holds:
+        yield "The fixed amount is more than what is there, so YARN gets what is there."
+    if view.planned is not None and view.planned.because:
+        writes = ", ".join(view.planned.writes) or "nothing"
+        why = "in mode observe" if view.planned.because == "observing" else "while the node is paused"
+        yield f"Nothing is written {why}; now this would be: {writes}."
 
 
 def _manager(manager: NodeManagerView, decision: ManagerPlan, policy: Policy) -> Iterator[str]:

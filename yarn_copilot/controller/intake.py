@@ -40,7 +40,7 @@ class KubernetesIntake:
             self._dirty.mark(before.name)
             return
         had_memory = book.memory(after.name) is not None
-        if before is None or _identity(before) != _identity(after) or _has_entry(before) != _has_entry(after):
+        if before is None or _identity(before) != _identity(after) or _has_ours(before) != _has_ours(after):
             book.identify(after.name, now=now)
         if book.note_node_change(before, after, now=now):
             self._on_foreign_writer(after.name, str(after.claimed))
@@ -78,8 +78,8 @@ def _identity(facts: NodeFacts) -> tuple[object, ...]:
     return (facts.uid, facts.host_daemon, facts.node_id, facts.cluster, facts.addresses)
 
 
-def _has_entry(facts: NodeFacts) -> bool:
-    return facts.claimed is not None
+def _has_ours(facts: NodeFacts) -> tuple[bool, bool]:
+    return (facts.claimed is not None, facts.orders.releases)
 
 
 def _ledger(facts: NodeFacts) -> tuple[object, ...]:
@@ -89,5 +89,7 @@ def _ledger(facts: NodeFacts) -> tuple[object, ...]:
         facts.third_party_text,
         facts.counter,
         facts.normalization_ratio,
+        facts.orders,
+        facts.is_cordoned,
         _identity(facts),
     )

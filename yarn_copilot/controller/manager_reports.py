@@ -30,6 +30,7 @@ class BookSettings:
     default_cluster: str | None
     cluster_weights: Mapping[str, int]
     is_strict: bool = False
+    drains_cordoned: bool = False
 
 
 def to_yarn(resource: Resource) -> YarnResources:
@@ -129,8 +130,8 @@ class ManagerReports:
             return None
         return state.reports.get(manager.node_id)
 
-    def observe(self, manager: ManagerMemory) -> ManagerObservation:
-        """Make the observation of one NodeManager that the planner gets."""
+    def observe(self, manager: ManagerMemory, *, drains: bool = False) -> ManagerObservation:
+        """Make the observation of one NodeManager that the planner gets; `drains`: its node is to become empty."""
         report = self.of(manager)
         return ManagerObservation(
             key=manager.key,
@@ -146,6 +147,7 @@ class ManagerReports:
             weight=self.settings.cluster_weights.get(manager.key.cluster, 1),
             retry_at=manager.retry_at,
             cluster_is_known=manager.key.cluster in self._clusters,
+            drains=drains or (manager.candidate is not None and manager.candidate.is_terminating),
         )
 
     def _used(self, manager: ManagerMemory) -> YarnResources | None:

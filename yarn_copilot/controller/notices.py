@@ -7,9 +7,10 @@ A condition that holds for hours is told when it begins and when it ends. Only t
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from batch_resources.annotations.orders import Orders
 from batch_resources.ledger import Hold, NodePlan
 from yarn_copilot.controller.memory import ManagerMemory, NodeMemory
 from yarn_copilot.controller.ports import Clock, EventSink, Leadership
@@ -29,6 +30,13 @@ _REASON_OF_HOLD: Mapping[Hold, Reason] = {
     Hold.POD_REQUEST_MALFORMED: Reason.POD_REQUEST_MALFORMED,
     Hold.FLOOR_OVERCOMMIT: Reason.FLOOR_OVERCOMMIT,
     Hold.FOREIGN_WRITER: Reason.FOREIGN_WRITER,
+    Hold.ORDER_MALFORMED: Reason.ORDER_MALFORMED,
+    Hold.PAUSED: Reason.PAUSED,
+    Hold.DRAINING: Reason.DRAINING,
+    Hold.DRAIN_OVERDUE: Reason.DRAIN_OVERDUE,
+    Hold.DRAINED: Reason.DRAINED,
+    Hold.RELEASED: Reason.RELEASED,
+    Hold.FIX_EXCEEDS_BUDGET: Reason.FIX_EXCEEDS_BUDGET,
     Hold.CLUSTER_UNKNOWN: Reason.CLUSTER_UNKNOWN,
     Hold.NODE_MANAGER_UNMATCHED: Reason.NODE_MANAGER_UNMATCHED,
     Hold.NODE_MANAGER_NOT_RUNNING: Reason.NODE_MANAGER_NOT_RUNNING,
@@ -39,6 +47,9 @@ _ORIGIN_REASONS = frozenset(
     {Reason.ORIGIN_ABSENT, Reason.ORIGIN_DEGRADED, Reason.ORIGIN_MALFORMED, Reason.ORIGIN_STALE}
 )
 
+
+_ORDERED = frozenset({Reason.PAUSED, Reason.DRAINING, Reason.DRAINED, Reason.RELEASED})
+"""Conditions that an operator asked for: told as Normal, and no reason to look at the node."""
 
 _COMES_BACK_SECONDS = 15.0
 """NodeManagers register with a restarted ResourceManager within their heartbeat and its retries, seconds."""
@@ -98,8 +109,8 @@ class NodeNotices:
         return counts
 
     def held_nodes(self) -> int:
-        """Count nodes with any condition."""
-        return sum(1 for notices in self._notices.values() if notices)
+        """Count nodes with any condition that nobody ordered."""
+        return sum(1 for notices in self._notices.values() if notices.keys() - _ORDERED)
 
     def forget(self, node: str) -> None:
         """Drop the conditions of a node that is gone."""
@@ -121,7 +132,7 @@ class NodeNotices:
             known = before.get(reason)
             after[reason] = Notice(message, known.since if known else now)
             if known is None:
-                self._tell(facts.name, "Warning", reason, message)
+                self._tell(facts.name, "Normal" if reason in _ORDERED else "Warning", reason, message)
         ended = before.keys() - after.keys()
         for reason in ended:
             logger.info("Condition ended", extra={"reason": reason.value, "node": facts.name})
@@ -176,8 +187,8 @@ class NodeNotices:
         for manager in plan.managers:
             for hold in manager.holds:
                 reason = _REASON_OF_HOLD.get(hold)
-                if reason is None:
-                    continue
+                if reason is None or (reason is Reason.DRAINING and {Hold.DRAINING, Hold.DRAINED} & set(plan.holds)):
+                    continue  # told once for the whole node
                 known = memory.managers.get(manager.key)
                 if reason is Reason.NODE_MANAGER_UNMATCHED and self.may_come_back(known):
                     continue
@@ -187,6 +198,35 @@ class NodeNotices:
                 else:
                     found[reason] = _manager_sentence(reason, source, manager.key.cluster, manager.key.node_id)
         return found
+
+
+def _because(reason: str) -> str:
+    return f" ({reason})" if reason else ""
+
+
+_ORDER_SENTENCES: Mapping[Reason, Callable[[Orders], str]] = {
+    Reason.ORDER_MALFORMED: lambda orders: (
+        f"an order cannot be read, so YARN does not grow on this node: {'; '.join(orders.errors)}"
+    ),
+    Reason.PAUSED: lambda orders: (
+        f"paused by an operator{_because(orders.pause.reason if orders.pause else '')}: nothing is written for this node; "
+        "`yarn-copilot resume` ends it"
+    ),
+    Reason.DRAINING: lambda orders: (
+        f"YARN leaves this node{_because(orders.drain.reason if orders.drain else '')}: its capacity goes to the floor, and "
+        "containers that run may end"
+    ),
+    Reason.DRAIN_OVERDUE: lambda _: (
+        "the deadline of the drain is over and containers still run; nothing is killed. End their applications, or wait"
+    ),
+    Reason.DRAINED: lambda _: "YARN runs nothing on this node any more, and its capacity is the floor",
+    Reason.RELEASED: lambda _: (
+        "our entry has been given back and the node is left alone, as long as the order yarn-copilot/drain says release=true"
+    ),
+    Reason.FIX_EXCEEDS_BUDGET: lambda _: (
+        "annotation yarn-copilot/fix asks for more than Koordinator and the pods leave to YARN; YARN gets what is there"
+    ),
+}
 
 
 def _sentence(reason: Reason, facts: NodeFacts, unreadable: Iterable[str]) -> str:
@@ -207,6 +247,8 @@ def _sentence(reason: Reason, facts: NodeFacts, unreadable: Iterable[str]) -> st
             return (
                 f"a pod's batch request cannot be counted: {'; '.join(list(unreadable)[:3])}; YARN keeps what it uses"
             )
+        case _ if reason in _ORDER_SENTENCES:
+            return _ORDER_SENTENCES[reason](facts.orders)
         case Reason.FOREIGN_WRITER:
             return "somebody else changed the entry hadoop-yarn of the third-party allocations (another bridge still running?); nothing is written for this node until that has stopped"
         case _:
@@ -222,6 +264,8 @@ def _manager_sentence(reason: Reason, source: str, cluster: str, node_id: str) -
     match reason:
         case Reason.FLOOR_OVERCOMMIT:
             return f"what is left for YARN is less than the floor that {node_id} of cluster {cluster} registers with; the floor stays and is claimed"
+        case Reason.DRAINING:
+            return f"the NodeManager {node_id} of cluster {cluster} leaves: its capacity goes to the floor, and containers that run may end"
         case Reason.NODE_MANAGER_UNMATCHED:
             listed = f" under {node_id}" if node_id else " under any of its names or addresses"
             return f"the NodeManager of {source} is not in the node list of cluster {cluster}{listed}; it gets no capacity until it registers"

@@ -121,6 +121,7 @@ class Controller:
             heartbeats=self.cluster_set.heartbeats,
             settings=to_book_settings(settings),
             mark=self.dirty.mark,
+            wall=outside.clock.wall,
         )
         intake.join(self.book)
         self.ages.on_availability = self._node_metrics_availability

@@ -14,6 +14,7 @@ from batch_resources.resources import BatchResources, YarnResources
 from yarn_copilot.controller.explaining import explain_node
 from yarn_copilot.controller.manager_reports import to_yarn
 from yarn_copilot.controller.memory import ManagerMemory, NodeMemory
+from yarn_copilot.controller.order_views import drain_view, order_views, planned_view
 from yarn_copilot.controller.program import Controller
 from yarn_copilot.controller.state.cluster import ClusterState
 from yarn_copilot.controller.state.nodes import NodeFacts
@@ -86,6 +87,9 @@ class Reader:
         now = self._controller.outside.clock.monotonic()
         plan = memory.plan if memory else None
         units = self._sums(facts, memory)
+        wall = self._controller.outside.clock.wall()
+        orders = facts.orders.at(wall)
+        target = _batch(units[0])
         return NodeView(
             node=name,
             managed=memory is not None and bool(memory.managers),
@@ -99,12 +103,21 @@ class Reader:
             others=_batch(facts.others),
             kubernetes_requested=_batch(self._controller.pods.requested(name)),
             window_minimum=_batch(plan.window_minimum if plan else None),
-            target=_batch(units[0]),
+            target=target,
             capacity=_batch(units[1]),
             used=_batch(units[2]),
             claimed=_batch(facts.claimed),
             claim_wanted=_batch(plan.claim if plan else None),
             node_managers=[self._manager(manager, plan, now) for manager in memory.managers.values()] if memory else [],
+            orders=order_views(orders, wall),
+            drain=drain_view(
+                plan,
+                orders,
+                containers=self._containers(memory),
+                notices=self._controller.notices.of(name),
+                moments=(now, wall),
+            ),
+            planned=None if plan is None else planned_view(plan, target),
             updated_age_seconds=None if memory is None or memory.planned_at is None else now - memory.planned_at,
         )
 
@@ -173,6 +186,16 @@ class Reader:
                         capacity=(report.capability.memory_mib, report.capability.vcores),
                         used=None if used is None else (used.memory_mib, used.vcores),
                     )
+
+    def _containers(self, memory: NodeMemory | None) -> int | None:
+        """Count the containers on a node; None while one of its ResourceManagers cannot be read."""
+        total = 0
+        for manager in memory.managers.values() if memory else ():
+            report = self._controller.book.reports.of(manager)
+            if self._controller.book.reports.reachable_since(manager) is None:
+                return None
+            total += 0 if report is None else report.containers
+        return total
 
     def _sums(self, facts: NodeFacts, memory: NodeMemory | None) -> tuple[BatchResources | None, ...]:
         """Add up target, capacity and use over a node's NodeManagers, in Koordinator's units."""

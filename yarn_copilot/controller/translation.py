@@ -55,6 +55,7 @@ def to_book_settings(settings: Settings) -> BookSettings:
         foreign_hold_seconds=settings.capacity.foreign_writer_hold_seconds,
         default_cluster=settings.node_managers.default_cluster,
         cluster_weights=settings.node_managers.cluster_weights,
+        drains_cordoned=settings.node_managers.drain_cordoned_nodes,
         is_strict=settings.capacity.mode is SharingMode.STRICT,
     )
 

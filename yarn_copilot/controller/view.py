@@ -46,6 +46,42 @@ class OriginView(msgspec.Struct, kw_only=True, frozen=True):
     detail: str = ""
 
 
+class OrderView(msgspec.Struct, kw_only=True, frozen=True):
+    """Give one order of an operator that is in force: drain, pause, cap or fix.
+
+    `text` is what the annotation says; `left_seconds` the time until it ends (a drain: until its deadline).
+    """
+
+    order: str
+    text: str
+    left_seconds: float | None = None
+
+
+class DrainView(msgspec.Struct, kw_only=True, frozen=True):
+    """Say how far a drain is: draining, overdue, drained or released.
+
+    `containers` is what the ResourceManagers count on the node; None while one of them cannot be read.
+    """
+
+    state: str
+    containers: int | None = None
+    since_seconds: float | None = None
+    deadline_left_seconds: float | None = None
+
+
+class PlannedView(msgspec.Struct, kw_only=True, frozen=True):
+    """Say what would become of a node that is left alone, by an order to pause or in mode observe.
+
+    `capacity` and `claim` are what the plan aims at; `writes` names what would be written now; `because` is paused,
+    observing, or empty for a node that is written to as usual.
+    """
+
+    capacity: BatchView | None = None
+    claim: BatchView | None = None
+    writes: list[str] = msgspec.field(default_factory=list)
+    because: str = ""
+
+
 class NodeManagerView(msgspec.Struct, kw_only=True, frozen=True):
     """Say what one cluster's ResourceManager knows about the NodeManager of a node.
 
@@ -69,7 +105,7 @@ class NodeView(msgspec.Struct, kw_only=True, frozen=True):
 
     `claimed` is our entry as the Node carries it, `claim_wanted` what it should say; `window_minimum` the smallest
     origin of the growth window; `target`, `capacity` and `used` the sums over this node's NodeManagers in
-    Koordinator's units.
+    Koordinator's units. `mode` is the one by which the node is planned; `drain` is None for a node that nobody drains.
     """
 
     node: str
@@ -87,6 +123,10 @@ class NodeView(msgspec.Struct, kw_only=True, frozen=True):
     claimed: BatchView | None = None
     claim_wanted: BatchView | None = None
     node_managers: list[NodeManagerView] = msgspec.field(default_factory=list)
+    mode: str = ""
+    orders: list[OrderView] = msgspec.field(default_factory=list)
+    drain: DrainView | None = None
+    planned: PlannedView | None = None
     updated_age_seconds: float | None = None
 
 

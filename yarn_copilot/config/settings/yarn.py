@@ -96,6 +96,11 @@ class NodeManagerSettings(Section):
         description="Count the NodeManager pod's own batch request as Kubernetes use. False only where that request is meant to hold the tasks.",
         json_schema_extra=RELOADABLE,
     )
+    drain_cordoned_nodes: bool = Field(
+        False,
+        description="Treat a cordoned Node (spec.unschedulable) like one with a drain order: YARN's capacity goes to the floor until it is uncordoned. False: a cordon concerns kube-scheduler alone.",
+        json_schema_extra=RELOADABLE,
+    )
     cluster_weights: dict[str, int] = Field(
         {},
         description="Weight of each cluster on a node that carries several; 1 where absent.",

@@ -27,6 +27,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
         override: node id from the annotation.
         names: groups of names to try, the most specific first.
         is_pod: an NM pod is bound to the node, so its floor is claimed even before it registers.
+        is_terminating: the pod has a deletionTimestamp.
     """
 
     source: str
@@ -35,6 +36,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     names: tuple[tuple[str, ...], ...]
     first_label: str | None
     is_pod: bool
+    is_terminating: bool = False
 
 
 def candidates(pods: Iterable[ManagerPod], node: NodeFacts | None) -> list[Candidate]:
@@ -78,6 +80,7 @@ def _of_pod(pod: ManagerPod, node: NodeFacts | None) -> Candidate:
         names=tuple(names),
         first_label=None if pod.subdomain else pod.hostname,
         is_pod=True,
+        is_terminating=pod.terminating,
     )
 
 

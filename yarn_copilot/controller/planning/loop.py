@@ -110,7 +110,7 @@ class PlanningLoop:
         self._hand_over(memory, plan, since=since)
         self._notices.update(facts, memory, plan, self._pods.unreadable(name))
         looks = (next_look(manager) for manager in memory.managers.values())
-        for moment in (plan.recheck_at, book.next_moment(memory), *looks):
+        for moment in (plan.recheck_at, book.next_moment(memory), book.order_moment(memory, now=now), *looks):
             # A moment that is long over has been acted on; to mark it again would plan this node without end.
             if moment is not None and moment > now - _TIMER_SLACK_SECONDS:
                 self._context.dirty.mark_at(name, max(moment, now + _TIMER_SLACK_SECONDS))

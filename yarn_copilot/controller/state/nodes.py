@@ -10,6 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from batch_resources.annotations.orders import NO_ORDERS, Orders, read_orders
 from batch_resources.annotations.origin import OriginReading, read_origin
 from batch_resources.annotations.third_party import ThirdPartyAllocations, ThirdPartyError, read_third_party
 from batch_resources.counting import Counter, read_counter
@@ -19,6 +20,7 @@ from batch_resources.keys import (
     CLAIM_COUNTER_ANNOTATION,
     CLUSTER_ID_ANNOTATION,
     CPU_NORMALIZATION_RATIO_ANNOTATION,
+    DRAIN_ANNOTATION,
     ENTRY_NAME,
     NODE_ID_ANNOTATION,
     ORIGIN_ANNOTATION,
@@ -45,6 +47,8 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
         claimed: our entry; None where there is none.
         counter: what our writes of the entry count; `counter_text` as stored, None where absent.
         host_daemon: the Node matches the selector of host-daemon NodeManagers.
+        orders: what an operator ordered; `drain_text` is that one's text as stored, None where absent.
+        is_cordoned: kube-scheduler places nothing new on the Node.
     """
 
     name: str
@@ -63,6 +67,9 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     node_id: str | None = None
     cluster: str | None = None
     host_daemon: bool = False
+    orders: Orders = NO_ORDERS
+    drain_text: str | None = None
+    is_cordoned: bool = False
 
 
 class NodeReducer:
@@ -97,6 +104,9 @@ class NodeReducer:
             node_id=annotations.get(NODE_ID_ANNOTATION),
             cluster=annotations.get(CLUSTER_ID_ANNOTATION),
             host_daemon=self._host_selector is not None and self._host_selector.matches(node.metadata.labels),
+            orders=read_orders(annotations),
+            drain_text=annotations.get(DRAIN_ANNOTATION),
+            is_cordoned=node.spec.unschedulable,
         )
 
 

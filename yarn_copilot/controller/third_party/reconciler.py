@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable
 
 from batch_resources.annotations.third_party import ThirdPartyError, read_third_party
-from batch_resources.keys import CLAIM_COUNTER_ANNOTATION, ENTRY_NAME, THIRD_PARTY_ANNOTATION
+from batch_resources.keys import CLAIM_COUNTER_ANNOTATION, DRAIN_ANNOTATION, ENTRY_NAME, THIRD_PARTY_ANNOTATION
 from batch_resources.ledger import ClaimAction
 from batch_resources.resources import BatchResources
 from yarn_copilot.controller.context import LoopContext
@@ -115,6 +115,9 @@ class ClaimReconciler:
         if self._gate.why_not_kubernetes():
             self._gate.was_refused = True
             return
+        if plan.claim_action is ClaimAction.FORGET:
+            await self._forget_order(memory, facts)
+            return
         claim = None if plan.claim_action is ClaimAction.REMOVE else plan.claim
         if facts.claimed == claim and not self._book.settings.is_strict:
             return
@@ -132,7 +135,7 @@ class ClaimReconciler:
         before = ours.note_sent(claim)
         expected, changed = {THIRD_PARTY_ANNOTATION: facts.third_party_text}, {THIRD_PARTY_ANNOTATION: text}
         had_one = False
-        if self._book.settings.is_strict:
+        if self._book.settings.is_strict or (claim is None and facts.counter_text is not None):
             # Whatever of ours tested this counter before and is still on its way dies with this write.
             expected[CLAIM_COUNTER_ANNOTATION] = facts.counter_text
             following = facts.counter.next(self._book.term_name).text()
@@ -155,6 +158,23 @@ class ClaimReconciler:
         else:
             keys = {"node": facts.name, "cpu_milli": claim.cpu_milli, "memory_bytes": claim.memory_bytes}
             logger.info("Claim written", extra=keys)
+
+    async def _forget_order(self, memory: NodeMemory, facts: NodeFacts) -> None:
+        """Remove the order to release a node that has no NodeManager any more: nothing of ours is left then."""
+        try:
+            self._gate.leadership.check()
+            node = await self._writer.patch_node_annotations(
+                facts.name, expected={DRAIN_ANNOTATION: facts.drain_text}, changed={DRAIN_ANNOTATION: None}
+            )
+        except NotLeaderError:
+            return
+        except YarnCopilotError as problem:
+            await self._note_failure(memory, problem)
+            return
+        self._metrics.count_write("kubernetes", "applied")
+        memory.claim.failures, memory.claim.retry_at = 0, 0.0
+        self._nodes.learned(facts.name, self._reduce_node(node))
+        logger.info("Node left: the order to release it has been carried out", extra={"node": facts.name})
 
     def _note_success(self, memory: NodeMemory, node: Node, claim: BatchResources | None) -> None:
         facts, ours = self._reduce_node(node), memory.claim
