@@ -50,6 +50,7 @@ def drain_view(
     plan: NodePlan | None,
     orders: Orders,
     *,
+    is_unmanaged: bool,
     containers: int | None,
     notices: Mapping[Reason, Notice],
     moments: tuple[float, float],
@@ -59,6 +60,7 @@ def drain_view(
     Args:
         plan: the decision; None before the first.
         orders: those in force.
+        is_unmanaged: nothing joins the node to YARN, so there is nothing to wait for.
         containers: how many run, None when unknown.
         notices: the node's conditions, which know since when each holds.
         moments: monotonic seconds and seconds since 1970, now.
@@ -68,7 +70,7 @@ def drain_view(
     if found is None:
         if orders.drain is None:
             return None
-        found = ("drained", Reason.DRAINED) if plan is None else ("draining", Reason.DRAINING)
+        found = ("drained", Reason.DRAINED) if is_unmanaged else ("draining", Reason.DRAINING)
     state, reason = found
     now, wall = moments
     notice = notices.get(reason)

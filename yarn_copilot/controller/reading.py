@@ -113,6 +113,7 @@ class Reader:
             drain=drain_view(
                 plan,
                 orders,
+                is_unmanaged=memory is None and self._controller.ready,
                 containers=self._containers(memory),
                 notices=self._controller.notices.of(name),
                 moments=(now, wall),
