@@ -13,6 +13,7 @@ from typing import Final
 
 from prometheus_client.metrics import MetricWrapperBase
 
+from batch_resources.annotations.catalogue import CATALOGUE
 from yarn_copilot.config.fields import SettingField, render_value, section_models, setting_fields
 from yarn_copilot.config.loading import environment_name
 from yarn_copilot.config.rules import RULE_SENTENCES
@@ -64,6 +65,20 @@ A loop that has nothing to do runs no cycle, so only `cluster_view` has a steadi
 `yarn_copilot_loop_last_success_timestamp_seconds`.
 """
 
+_ANNOTATIONS_INTRO: Final = """# Annotations
+
+All annotations that the bridge reads or writes. Orders for a Node are written with the operator's own credentials, best by
+the commands (`yarn-copilot drain --help`), which check them first. An order is a list of `name=value` parts, separated by
+semicolons; drain and pause may also be the word `true` alone.
+
+- `cpu` is in cores (`4`, `3500m`), `memory` in bytes (`8Gi`), both as Kubernetes quantities, whole milli-cores and bytes.
+- `TIME` is RFC 3339 with an offset: `2026-12-02T03:00:00Z`. An order is void from `until` on; a `deadline` ends the
+  waiting, not the drain.
+- `TEXT` may have 256 characters and no semicolon.
+- A text that breaks this is never guessed: YARN does not grow on the node and the reason `OrderMalformed` says what is
+  wrong. An order is taken back by removing its annotation, not by `false`.
+"""
+
 _LABELS: Final[Mapping[str, str]] = {
     "cluster": "id of a YARN cluster: the part before `.yarn-site.xml`, or `default`",
     "error": "class of an error",
@@ -111,9 +126,28 @@ def metrics_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def annotations_page() -> str:
+    """Write docs/annotations.md."""
+    lines = [
+        _GENERATED,
+        _ANNOTATIONS_INTRO,
+        "| annotation | on | written by | value | meaning |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| `{key}` | {place} | {writer} | {grammar} | {meaning} |"
+        for key, place, writer, grammar, meaning in CATALOGUE
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def pages() -> Mapping[str, str]:
     """Give every generated page by its file name."""
-    return {"configuration.md": configuration_page(), "metrics.md": metrics_page()}
+    return {
+        "annotations.md": annotations_page(),
+        "configuration.md": configuration_page(),
+        "metrics.md": metrics_page(),
+    }
 
 
 def own_metric_labels() -> Mapping[str, tuple[str, ...]]:

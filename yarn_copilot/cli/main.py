@@ -2,24 +2,22 @@
 """Be the command line `yarn-copilot`: parse, call, turn errors into sentences and exit codes.
 
 Commands import what they need when they run, so that `--help` and the reading commands start fast.
-Exit codes: 0 done, 1 failed, 2 wrong command line or configuration; `doctor` also 3, warnings.
+Exit codes: 0 done, 1 failed, 2 wrong command line or configuration; `doctor` also 3, warnings; `drain --wait` and
+`release` also 4, not done in time.
 """
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
+from yarn_copilot.cli import order_commands
 from yarn_copilot.cli.environment import with_hadoop_variables
-from yarn_copilot.cli.errors import EXIT_FAILED, EXIT_USAGE, CommandError
-from yarn_copilot.errors import ConfigError, YarnCopilotError
+from yarn_copilot.cli.sentences import sentences
 
 app = typer.Typer(
     name="yarn-copilot",
@@ -30,7 +28,8 @@ app = typer.Typer(
     help="""Share a node's idle capacity between Kubernetes (Koordinator) and Apache Hadoop YARN.
 
 The controller (run) lets the capacity of YARN NodeManagers follow what Koordinator computes as idle, and tells
-Koordinator what YARN holds. The other commands read a running controller or check a configuration file.
+Koordinator what YARN holds. Other commands read a running controller, check a configuration file, or write orders
+for nodes (drain, pause, cap, fix, release) with your own kubeconfig.
 
 \b
 Examples:
@@ -41,6 +40,7 @@ Examples:
   yarn-copilot status                                is it ready, who leads, what answers
   yarn-copilot nodes --problems                      nodes that need a look
   yarn-copilot explain worker-17                     why a node is as it is
+  yarn-copilot drain worker-17 --wait                take YARN off a node
 """,
 )
 config_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Check and explain configuration files.")
@@ -82,7 +82,7 @@ def run(
       yarn-copilot run --config /etc/yarn-copilot/config.yaml
       yarn-copilot run --config config.yaml --port 0
     """
-    with _sentences():
+    with sentences():
         from yarn_copilot.cli.run import run_controller
 
         raise typer.Exit(run_controller(config, environ=_environment(port)))
@@ -93,6 +93,9 @@ def nodes(
     url: UrlOption = _URL,
     output: OutputOption = Output.TABLE,
     problems: Annotated[bool, typer.Option("--problems", help="Only nodes for which a reason holds.")] = False,
+    planned: Annotated[
+        bool, typer.Option("--planned", help="What each node has and would get: the report of mode observe.")
+    ] = False,
 ) -> None:
     """List nodes with what each scheduler holds and is offered.
 
@@ -102,13 +105,17 @@ def nodes(
     Examples:
       yarn-copilot nodes
       yarn-copilot nodes --problems -o wide
+      yarn-copilot nodes --planned
       yarn-copilot nodes -o json | jq '.nodes[] | select(.reasons != [])'
     """
-    with _sentences():
-        from yarn_copilot.cli import reading
+    with sentences():
+        from yarn_copilot.cli import reading, reporting
         from yarn_copilot.cli.api_client import APIClient
 
-        reading.print_nodes(APIClient(url), output=output, problems=problems)
+        if planned:
+            reporting.print_planned(APIClient(url), output=output)
+        else:
+            reading.print_nodes(APIClient(url), output=output, problems=problems)
 
 
 @app.command()
@@ -120,7 +127,7 @@ def queues(url: UrlOption = _URL, output: OutputOption = Output.TABLE) -> None:
       yarn-copilot queues
       yarn-copilot queues -o json --url http://yarn-copilot.koordinator-system:8080
     """
-    with _sentences():
+    with sentences():
         from yarn_copilot.cli import reading
         from yarn_copilot.cli.api_client import APIClient
 
@@ -130,7 +137,7 @@ def queues(url: UrlOption = _URL, output: OutputOption = Output.TABLE) -> None:
 @app.command()
 def clusters(url: UrlOption = _URL, output: OutputOption = Output.TABLE) -> None:
     """List the YARN clusters and how their ResourceManagers answer."""
-    with _sentences():
+    with sentences():
         from yarn_copilot.cli import reading
         from yarn_copilot.cli.api_client import APIClient
 
@@ -149,7 +156,7 @@ def explain(
     Example:
       yarn-copilot explain worker-17
     """
-    with _sentences():
+    with sentences():
         from yarn_copilot.cli import reading
         from yarn_copilot.cli.api_client import APIClient
 
@@ -159,7 +166,7 @@ def explain(
 @app.command()
 def status(url: UrlOption = _URL, output: OutputOption = Output.TABLE) -> None:
     """Show whether the controller is ready, who leads, which configuration is in force and what answers."""
-    with _sentences():
+    with sentences():
         from yarn_copilot.cli import reading
         from yarn_copilot.cli.api_client import APIClient
 
@@ -187,7 +194,7 @@ def doctor(
       yarn-copilot doctor --config config.yaml
       yarn-copilot doctor -c config.yaml -o json | jq '.findings[] | select(.severity == "error")'
     """
-    with _sentences():
+    with sentences():
         from yarn_copilot.cli.doctor import command
 
         raise typer.Exit(
@@ -216,7 +223,7 @@ def check(
     Example:
       yarn-copilot config check config.yaml
     """
-    with _sentences():
+    with sentences():
         from yarn_copilot.cli import configuring
 
         configuring.check(file, with_hadoop_variables(os.environ), output=output)
@@ -230,10 +237,13 @@ def show_defaults() -> None:
     Example:
       yarn-copilot config show-defaults > config.yaml
     """
-    with _sentences():
+    with sentences():
         from yarn_copilot.cli import configuring
 
         configuring.show_defaults()
+
+
+order_commands.add_to(app)
 
 
 def main() -> None:
@@ -247,28 +257,6 @@ def _environment(port: int | None) -> dict[str, str]:
     if port is not None:
         environ["YARN_COPILOT_SERVER__PORT"] = str(port)
     return environ
-
-
-@contextmanager
-def _sentences() -> Iterator[None]:
-    """Turn our errors into a message on stderr and an exit code; let all others show."""
-    try:
-        yield
-    except ConfigError as error:
-        _fail(str(error), EXIT_USAGE)
-    except CommandError as error:
-        _fail(str(error), EXIT_FAILED)
-    except YarnCopilotError as error:
-        _fail(f"{type(error).__name__}: {error}", EXIT_FAILED)
-    except BrokenPipeError:
-        # The reader of a pipe, such as `head`, has left: that is no failure, and Python must not complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(0) from None
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    print(message, file=sys.stderr)
-    raise typer.Exit(code)
 
 
 if __name__ == "__main__":

@@ -109,6 +109,7 @@ class Reader:
             claimed=_batch(facts.claimed),
             claim_wanted=_batch(plan.claim if plan else None),
             node_managers=[self._manager(manager, plan, now) for manager in memory.managers.values()] if memory else [],
+            mode=self._controller.planning.policy.mode.value,
             orders=order_views(orders, wall),
             drain=drain_view(
                 plan,
