@@ -68,8 +68,8 @@ A loop that has nothing to do runs no cycle, so only `cluster_view` has a steadi
 _ANNOTATIONS_INTRO: Final = """# Annotations
 
 All annotations that the bridge reads or writes. Orders for a Node are written with the operator's own credentials, best
-by the commands (`yarn-copilot drain --help`), which check them first. An order is a list of `name=value` parts, separated
-by semicolons; drain and pause may also be the word `true` alone.
+by the commands (`yarn-copilot drain --help`), which check them first. An order is a list of `name=value` parts,
+separated by semicolons; drain and pause may also be the word `true` alone.
 
 - `cpu` is in cores (`4`, `3500m`), `memory` in bytes (`8Gi`), as Kubernetes quantities; whole milli-cores and bytes.
 - `TIME` is RFC 3339 with an offset: `2026-12-02T03:00:00Z`. An order is void from `until` on; a `deadline` ends the
