@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,10 +91,12 @@ def test_no_annotation_is_no_order() -> None:
 
 
 def test_orders_end_at_their_time_and_a_deadline_does_not_end_a_drain() -> None:
-    orders = Orders(drain=Drain(deadline=10.0), pause=Pause(until=20.0), cap=Limit(cpu_milli=1, until=30.0))
-    assert orders.at(19.9) == orders
-    assert orders.at(20.0) == Orders(drain=Drain(deadline=10.0), cap=Limit(cpu_milli=1, until=30.0))
-    assert orders.at(30.0) == Orders(drain=Drain(deadline=10.0))
+    drain = Drain(deadline=10.0)
+    orders = Orders(drain=drain, pause=Pause(until=20.0), cap=Limit(cpu_milli=1, until=30.0))
+    assert orders.at(9.9) == orders
+    assert orders.at(10.0) == replace(orders, is_overdue=True)
+    assert orders.at(20.0) == Orders(drain=drain, cap=Limit(cpu_milli=1, until=30.0), is_overdue=True)
+    assert orders.at(30.0) == Orders(drain=drain, is_overdue=True)
     assert [orders.next_moment(moment) for moment in (0.0, 10.0, 20.0, 30.0)] == [10.0, 20.0, 30.0, None]
 
 
