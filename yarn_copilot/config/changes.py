@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
 
 from yarn_copilot.config.fields import render_value, setting_fields, value_at
-from yarn_copilot.config.settings import Settings
+
+S = TypeVar("S", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,16 +25,17 @@ class ChangedFields:
         return bool(self.reloadable or self.needs_restart)
 
 
-def changed_fields(old: Settings, new: Settings) -> ChangedFields:
+def changed_fields(old: S, new: S) -> ChangedFields:
     """List the fields that differ."""
-    changed = [path for path in setting_fields() if value_at(old, path) != value_at(new, path)]
+    fields = setting_fields(type(old))
+    changed = [path for path in fields if value_at(old, path) != value_at(new, path)]
     return ChangedFields(
-        reloadable=tuple(path for path in changed if setting_fields()[path].reloadable),
-        needs_restart=tuple(path for path in changed if not setting_fields()[path].reloadable),
+        reloadable=tuple(path for path in changed if fields[path].reloadable),
+        needs_restart=tuple(path for path in changed if not fields[path].reloadable),
     )
 
 
-def with_reloadable(running: Settings, new: Settings) -> Settings:
+def with_reloadable(running: S, new: S) -> S:
     """Take the reloadable fields of `new` into `running`; all others stay as they were at the start."""
     content: dict[str, Any] = running.model_dump()
     for path in changed_fields(running, new).reloadable:
@@ -40,10 +44,10 @@ def with_reloadable(running: Settings, new: Settings) -> Settings:
         for section in sections:
             place = place[section]
         place[key] = value_at(new, path)
-    return Settings.model_validate(content)
+    return type(running).model_validate(content)
 
 
-def describe_changes(old: Settings, new: Settings, paths: tuple[str, ...]) -> str:
+def describe_changes(old: BaseModel, new: BaseModel, paths: tuple[str, ...]) -> str:
     """Write changes as `key: old -> new`, comma separated."""
     return ", ".join(
         f"{path}: {render_value(value_at(old, path))} -> {render_value(value_at(new, path))}" for path in paths

@@ -34,7 +34,7 @@ _UNITS: Final[Mapping[str, str]] = {
 class SettingField:
     """Describe one leaf of the settings.
 
-    `path` is dotted (`capacity.reserve.cpu_percent`), `kind` one of number, integer, text, boolean, choice, map;
+    `path` is dotted (`capacity.reserve.cpu_percent`), `kind` one of number, integer, text, boolean, choice, map, list;
     `limits` is empty where every value of the kind is allowed.
     """
 
@@ -67,24 +67,25 @@ _KIND_WORDS: Final[Mapping[str, str]] = {
     "text": "a text",
     "boolean": "true or false",
     "map": "a map from names to whole numbers",
+    "list": "a list",
 }
 
 
-@lru_cache(maxsize=1)
-def setting_fields() -> Mapping[str, SettingField]:
-    """List every leaf by its dotted path, in the order of the models."""
-    return {field.path: field for field in _walk(Settings, "")}
+@lru_cache(maxsize=4)
+def setting_fields(model: type[BaseModel] = Settings) -> Mapping[str, SettingField]:
+    """List every leaf by its dotted path, in the order of the models; the controller's unless another file is named."""
+    return {field.path: field for field in _walk(model, "")}
 
 
-@lru_cache(maxsize=1)
-def section_models() -> Mapping[str, type[BaseModel]]:
+@lru_cache(maxsize=4)
+def section_models(model: type[BaseModel] = Settings) -> Mapping[str, type[BaseModel]]:
     """List every section's model by its dotted path; the empty path is the whole file."""
-    return dict(_walk_sections(Settings, ""))
+    return dict(_walk_sections(model, ""))
 
 
-def allowed_keys(section: str) -> tuple[str, ...]:
+def allowed_keys(section: str, model: type[BaseModel] = Settings) -> tuple[str, ...]:
     """Name the keys of a section, sorted; `section` is a dotted path, empty for the top of the file."""
-    return tuple(sorted(section_models()[section].model_fields))
+    return tuple(sorted(section_models(model)[section].model_fields))
 
 
 def value_at(settings: BaseModel, path: str) -> object:
@@ -106,6 +107,8 @@ def render_value(value: object) -> str:
             return f"{value:g}" if abs(value) < 1_000_000 else repr(value)
         case Mapping():
             return "{" + ", ".join(f"{key}: {render_value(item)}" for key, item in value.items()) + "}"
+        case tuple():
+            return "[" + ", ".join(render_value(item) for item in value) + "]"
         case _:
             return str(value)
 
@@ -173,8 +176,8 @@ def _base_type(annotation: object) -> tuple[object, bool]:
 def _kind(base: object) -> tuple[str, tuple[str, ...]]:
     if isinstance(base, type) and issubclass(base, StrEnum):
         return "choice", tuple(member.value for member in base)
-    if get_origin(base) is dict:
-        return "map", ()
+    if get_origin(base) in (dict, tuple):
+        return ("map" if get_origin(base) is dict else "list"), ()
     known: dict[object, str] = {float: "number", int: "integer", bool: "boolean", str: "text", Path: "text"}
     return known[base], ()
 

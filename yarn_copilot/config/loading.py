@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from yarn_copilot.config.document import Document, parse_scalar, read_document
-from yarn_copilot.config.fields import section_models, setting_fields
+from yarn_copilot.config.fields import SettingField, section_models, setting_fields
 from yarn_copilot.config.messages import describe_errors, unknown_key
 from yarn_copilot.config.rules import Problem, broken_rules
 from yarn_copilot.config.settings import Settings
@@ -24,6 +25,30 @@ from yarn_copilot.errors import ConfigError
 
 ENVIRONMENT_PREFIX: Final = "YARN_COPILOT_"
 _MAX_PROBLEMS: Final = 20
+
+S = TypeVar("S", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema(Generic[S]):
+    """Name what one program's settings file is made of.
+
+    Attributes:
+        model: of the whole file.
+        prefix: what the variables that override the file begin with.
+        rules: lists what is wrong across fields.
+    """
+
+    model: type[S]
+    prefix: str
+    rules: Callable[[S], list[Problem]]
+
+    def variable(self, path: str) -> str:
+        """Name the variable that overrides the key at a dotted path."""
+        return self.prefix + path.upper().replace(".", "__")
+
+
+CONTROLLER: Final = Schema(Settings, ENVIRONMENT_PREFIX, broken_rules)
 
 
 def load_settings(path: Path, environ: Mapping[str, str] | None = None) -> Settings:
@@ -57,28 +82,37 @@ def read_file(path: Path) -> bytes:
 
 def parse_settings(raw: bytes, source: str, environ: Mapping[str, str] | None = None) -> Settings:
     """Parse and check the bytes of a settings file; like `load_settings` without the reading."""
+    return parse_as(CONTROLLER, raw, source, environ)
+
+
+def parse_as(schema: Schema[S], raw: bytes, source: str, environ: Mapping[str, str] | None = None) -> S:
+    """Parse and check the bytes of a program's settings file.
+
+    Raises:
+        ConfigError: it is wrong; the message has one line for each problem.
+    """
     document = read_document(raw, source)
-    content, variables = _with_environment(document, environ or {})
+    content, variables = _with_environment(schema, document, environ or {})
     places = _Places(source, document.lines, variables)
     try:
-        settings = Settings.model_validate(content)
+        settings = schema.model.model_validate(content)
     except ValidationError as error:
-        raise ConfigError(places.message(describe_errors(error.errors()))) from error
-    problems = broken_rules(settings)
+        raise ConfigError(places.message(describe_errors(error.errors(), schema.model))) from error
+    problems = schema.rules(settings)
     if problems:
         raise ConfigError(places.message(problems))
     return settings
 
 
-def settings_hash(settings: Settings) -> str:
+def settings_hash(settings: BaseModel) -> str:
     """Give a short name for the content of settings: 16 hexadecimal digits, equal for equal settings."""
     text = json.dumps(settings.model_dump(mode="json"), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def environment_name(path: str) -> str:
-    """Name the variable that overrides the key at a dotted path."""
-    return ENVIRONMENT_PREFIX + path.upper().replace(".", "__")
+    """Name the variable that overrides the controller's key at a dotted path."""
+    return CONTROLLER.variable(path)
 
 
 class _Places:
@@ -109,44 +143,56 @@ class _Places:
         return self._lines[path] if path else 0
 
 
-def _with_environment(document: Document, environ: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+def _with_environment(
+    schema: Schema[S], document: Document, environ: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Lay variables over the file's content.
 
     Only names with a double underscore are ours: Kubernetes itself sets YARN_COPILOT_PORT and the like in the pods
     of a namespace with a Service named yarn-copilot.
     """
-    content, variables = _without_empty_sections(document.content, ""), {}
+    content, variables = _without_empty_sections(document.content, "", section_models(schema.model)), {}
     for name in sorted(environ):
-        if not name.startswith(ENVIRONMENT_PREFIX) or "__" not in name:
+        if not name.startswith(schema.prefix) or "__" not in name:
             continue
-        path = name.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
-        field = setting_fields().get(path)
+        path = name.removeprefix(schema.prefix).lower().replace("__", ".")
+        field = setting_fields(schema.model).get(path)
         if field is None:
-            raise ConfigError(_unknown_variable(name, path))
-        value = environ[name] if field.kind in {"text", "choice"} else parse_scalar(environ[name])
-        _put(content, path, None if value == "" and field.optional else value)
+            raise ConfigError(_unknown_variable(schema, name, path))
+        _put(content, path, _value_of_variable(field, environ[name]))
         variables[path] = name
     return content, variables
 
 
-def _without_empty_sections(content: dict[str, Any], section: str) -> dict[str, Any]:
+def _value_of_variable(field: SettingField, text: str) -> object:
+    if text == "" and field.optional:
+        return None
+    if field.kind == "list":
+        return [parse_scalar(part.strip()) for part in text.split(",") if part.strip()]
+    return text if field.kind in {"text", "choice"} else parse_scalar(text)
+
+
+def _without_empty_sections(
+    content: dict[str, Any], section: str, sections: Mapping[str, type[BaseModel]]
+) -> dict[str, Any]:
     """Take away sections that hold nothing, as when every key of one is commented out."""
     result: dict[str, Any] = {}
     for key, value in content.items():
         path = f"{section}.{key}" if section else key
-        if path not in section_models():
+        if path not in sections:
             result[key] = value
         elif value is not None:
-            result[key] = _without_empty_sections(value, path) if isinstance(value, dict) else value
+            result[key] = _without_empty_sections(value, path, sections) if isinstance(value, dict) else value
     return result
 
 
-def _unknown_variable(name: str, path: str) -> str:
+def _unknown_variable(schema: Schema[S], name: str, path: str) -> str:
+    known = section_models(schema.model)
     section = path.rpartition(".")[0]
-    if section in section_models() and path not in section_models():
-        return f"{name}: {path}: {unknown_key(path).message}"
-    sections = ", ".join(sorted(key.upper() for key in section_models() if key and "." not in key))
-    return f"{name}: names no key; variables are {ENVIRONMENT_PREFIX}<SECTION>__<KEY> with the sections {sections}"
+    if section in known and path not in known:
+        return f"{name}: {path}: {unknown_key(path, schema.model).message}"
+    sections = ", ".join(sorted(key.upper() for key in known if key and "." not in key))
+    return f"{name}: names no key; variables are {schema.prefix}<SECTION>__<KEY> with the sections {sections}"
 
 
 def _put(content: dict[str, Any], path: str, value: object) -> None:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from yarn_copilot.config.fields import SettingField, allowed_keys, section_models, setting_fields
 from yarn_copilot.config.rules import Problem
+from yarn_copilot.config.settings import Settings
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
 _WITH_UNIT: Final = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ]+)\s*$")
@@ -26,42 +28,47 @@ _UNIT_FACTORS: Final[Mapping[str, Mapping[str, float]]] = {
 }  # fmt: skip
 
 
-def describe_errors(errors: Sequence[ErrorDetails]) -> list[Problem]:
-    """Turn pydantic's errors into problems, one for each."""
-    return [_describe(error) for error in errors]
+def describe_errors(errors: Sequence[ErrorDetails], model: type[BaseModel] = Settings) -> list[Problem]:
+    """Turn pydantic's errors into problems, one for each; `model` is that of the whole file."""
+    return [_describe(error, model) for error in errors]
 
 
-def unknown_key(path: str) -> Problem:
+def unknown_key(path: str, model: type[BaseModel] = Settings) -> Problem:
     """Say that a key does not exist, which ones do, and which one was probably meant."""
     section, _, name = path.rpartition(".")
-    keys = allowed_keys(section)
+    keys = allowed_keys(section, model)
     text = f"unknown key; allowed {'in ' + section if section else 'at the top'}: {', '.join(keys)}"
-    meant = _probably_meant(name, keys)
+    meant = _probably_meant(name, keys, model)
     return Problem(path, f"{text}. Did you mean {meant!r}?" if meant else text)
 
 
-def _probably_meant(name: str, keys: Sequence[str]) -> str:
-    elsewhere = [path for path in (*setting_fields(), *section_models()) if path.rpartition(".")[2] == name]
+def _probably_meant(name: str, keys: Sequence[str], model: type[BaseModel]) -> str:
+    fields = setting_fields(model)
+    elsewhere = [path for path in (*fields, *section_models(model)) if path.rpartition(".")[2] == name]
     if elsewhere:
         return elsewhere[0]
     close = difflib.get_close_matches(name, keys, n=1, cutoff=0.6)
     if close:
         return close[0]
-    close = difflib.get_close_matches(name, [path.rpartition(".")[2] for path in setting_fields()], n=1, cutoff=0.75)
-    return next((path for path in setting_fields() if close and path.endswith("." + close[0])), "")
+    close = difflib.get_close_matches(name, [path.rpartition(".")[2] for path in fields], n=1, cutoff=0.75)
+    return next((path for path in fields if close and path.endswith("." + close[0])), "")
 
 
-def _describe(error: ErrorDetails) -> Problem:
+def _describe(error: ErrorDetails, model: type[BaseModel]) -> Problem:
     path = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
-        return unknown_key(path)
-    if path in section_models():
+        return unknown_key(path, model)
+    if error["type"] == "value_error":  # a rule of the model itself, which has its own words
+        return Problem(path, str(error["ctx"]["error"]))
+    if path in section_models(model):
         return Problem(
-            path, f"must be a map of keys, not {_show(error['input'])}; keys: {', '.join(allowed_keys(path))}"
+            path, f"must be a map of keys, not {_show(error['input'])}; keys: {', '.join(allowed_keys(path, model))}"
         )
-    field = setting_fields().get(path)
-    if field is None:  # a member of a map
-        return Problem(path, f"is {_show(error['input'])} but must be a whole number")
+    field = setting_fields(model).get(path)
+    if field is None:
+        kind = setting_fields(model).get(path.rpartition(".")[0])
+        allowed = "a text or a whole number" if kind is not None and kind.kind == "list" else "a whole number"
+        return Problem(path, f"is {_show(error['input'])} but must be {allowed}")
     text = f"is {_show(error['input'])} but must be {field.allowed}"
     return Problem(path, text + _hint(field, error["input"]))
 
