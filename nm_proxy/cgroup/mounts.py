@@ -65,12 +65,13 @@ def _parse_line(line: str) -> Mount | None:
     version = Version.V2 if after[0] == "cgroup2" else Version.V1
     return Mount(
         version=version,
-        mount_point=_unescaped(before[4]),
-        root=_unescaped(before[3]),
+        mount_point=unescaped(before[4]),
+        root=unescaped(before[3]),
         controllers=frozenset(options & KNOWN_CONTROLLERS) if version is Version.V1 else frozenset(),
         read_only="ro" in before[5].split(",") or "ro" in options,
     )
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
+    """Turn the octal escapes of mountinfo (blank, tab, line feed, backslash) back."""
     return _ESCAPE.sub(lambda match: chr(int(match.group(1), 8)), text)

@@ -221,8 +221,15 @@ def read_cluster(path: Path, surroundings: Surroundings = Surroundings()) -> Clu
     )
 
 
-def read_values(path: Path, surroundings: Surroundings = Surroundings()) -> HadoopConfiguration:
+def read_values(
+    path: Path, surroundings: Surroundings = Surroundings(), more_defaults: Mapping[str, str] | None = None
+) -> HadoopConfiguration:
     """Join a yarn-site.xml with its core-site.xml and the defaults.
+
+    Args:
+        path: the yarn-site.xml.
+        surroundings: what references may lead to.
+        more_defaults: defaults of keys that the controller does not need.
 
     Raises:
         ConfigError: a file cannot be read or is not well formed.
@@ -234,6 +241,7 @@ def read_values(path: Path, surroundings: Surroundings = Surroundings()) -> Hado
         main_file=path,
         environ=surroundings.environ,
         system_properties=surroundings.system_properties,
+        more_defaults=more_defaults,
     )
 
 

@@ -54,6 +54,7 @@ class HadoopConfiguration:
         main_file: what an error names for a key that no file sets.
         environ: variables for `${env.NAME}`.
         system_properties: Java system properties such as user.name; they win over keys in references.
+        more_defaults: values of yarn-default.xml beyond those that the controller needs.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class HadoopConfiguration:
         main_file: Path,
         environ: Mapping[str, str],
         system_properties: Mapping[str, str],
+        more_defaults: Mapping[str, str] | None = None,
     ) -> None:
         self.main_file = main_file
         self._environ = environ
@@ -73,7 +75,7 @@ class HadoopConfiguration:
         for name, value in CORE_DEFAULTS.items():
             self._settings[name] = _Setting(value, None)
         self._load(core_site, finals)
-        for name, value in YARN_DEFAULTS.items():
+        for name, value in {**YARN_DEFAULTS, **(more_defaults or {})}.items():
             if name not in finals:
                 self._settings[name] = _Setting(value, None)
         self._load(yarn_site, finals)
@@ -94,6 +96,10 @@ class HadoopConfiguration:
         """Give the value as written, without replacement."""
         setting = self._settings.get(key)
         return None if setting is None else setting.value
+
+    def is_set(self, key: str) -> bool:
+        """Tell whether a file sets a key."""
+        return self.origin(key) is not None
 
     def names(self) -> list[str]:
         """List every key that is set or has a default."""

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tell which mount a path is on, from the text of /proc/self/mountinfo (proc_pid_mountinfo(5)); pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from nm_proxy.cgroup.mounts import unescaped
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """Hold a mount: where it is and its file system's type."""
+
+    mount_point: str
+    file_system: str
+
+
+def volume_of(path: Path, mountinfo: str) -> Volume:
+    """Find the mount that a path without symbolic links is on; of several at one point the last is visible."""
+    best = Volume("/", "unknown")
+    for line in mountinfo.splitlines():
+        fields, separator, rest = line.partition(" - ")
+        before, after = fields.split(), rest.split()
+        if not separator or len(before) < 5 or not after:
+            continue
+        point = unescaped(before[4])
+        if path.is_relative_to(point) and len(point) >= len(best.mount_point):
+            best = Volume(point, after[0])
+    return best
