@@ -60,8 +60,14 @@ class Listener:
         loop = asyncio.get_running_loop()
         self._server = await loop.create_unix_server(self._protocol, sock=bound)
 
-    async def serve_tcp(self, address: str, port: int, tls: ssl.SSLContext | None) -> int:
+    async def serve_tcp(self, address: str, port: int, tls: ssl.SSLContext | None, *, section: str = "copilot") -> int:
         """Serve on a TCP port and give its number.
+
+        Args:
+            address: to bind to.
+            port: 0 picks a free one.
+            tls: None is plain HTTP.
+            section: of the settings, in which address and port are.
 
         Raises:
             ServerStartError: the address is in use, not of this machine, or may not be used.
@@ -80,7 +86,7 @@ class Listener:
             await self._runner.cleanup()
             raise ServerStartError(
                 f"cannot listen on {address}:{port} ({error.strerror or error}); "
-                "set copilot.bind_address and copilot.port to a free address of this pod"
+                f"set {section}.bind_address and {section}.port to a free address of this pod"
             ) from error
         return int(self._server.sockets[0].getsockname()[1])
 

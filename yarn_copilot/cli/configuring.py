@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from yarn_copilot.cli.tables import Table, print_table
-from yarn_copilot.config.fields import render_value, setting_fields, value_at
+from yarn_copilot.config.fields import defaults_text, render_value, setting_fields, value_at
 from yarn_copilot.config.loading import environment_name, load_settings, settings_hash
 from yarn_copilot.config.settings import Settings
 
@@ -39,16 +39,4 @@ def _source(settings: Settings, path: str, environ: Mapping[str, str]) -> str:
 
 def show_defaults() -> None:
     """Print a complete settings file with every key at its default, described."""
-    print("# Every key at its default. Keys may be left out; unknown ones are refused.")
-    section: list[str] = []
-    for field in setting_fields().values():
-        *parents, key = field.path.split(".")
-        for depth, parent in enumerate(parents):
-            if section[depth : depth + 1] != [parent] or len(section) <= depth:
-                section = [*section[:depth], parent]
-                print(f"{'' if depth else chr(10)}{'  ' * depth}{parent}:")
-        section = parents
-        indent = "  " * len(parents)
-        when = "takes effect at once" if field.reloadable else "needs a restart"
-        print(f"{indent}# {field.description}\n{indent}# Allowed: {field.allowed}; a change {when}.")
-        print(f"{indent}{key}: {render_value(field.default)}")
+    print(defaults_text())

@@ -50,14 +50,14 @@ class ReloadTeller:
         """Describe the configuration in force."""
         return self._view
 
-    def __call__(self, reload: Reload) -> None:
+    def __call__(self, reload: Reload[Settings]) -> None:
         """Take one outcome."""
         if reload.ok:
             self._accept(reload)
         else:
             self._refuse(reload)
 
-    def _accept(self, reload: Reload) -> None:
+    def _accept(self, reload: Reload[Settings]) -> None:
         changes = reload.changes
         if changes.reloadable:
             set_level(reload.settings.log.level)
@@ -76,7 +76,7 @@ class ReloadTeller:
                 f"changed fields that take effect only after a restart: {fields}",
             )
 
-    def _refuse(self, reload: Reload) -> None:
+    def _refuse(self, reload: Reload[Settings]) -> None:
         view = self._view
         self._view = ConfigView(
             path=view.path, hash=view.hash, ok=False, error=reload.error, needs_restart=view.needs_restart

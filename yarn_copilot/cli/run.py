@@ -16,7 +16,7 @@ from yarn_copilot.cli.clusters import ClusterClients, surroundings
 from yarn_copilot.cli.place import Place, find_place
 from yarn_copilot.cli.reloading import ReloadTeller
 from yarn_copilot.cli.supervising import Tasks, stop_on_signals
-from yarn_copilot.config.loading import load_settings, settings_hash
+from yarn_copilot.config.loading import CONTROLLER, load_settings, settings_hash
 from yarn_copilot.config.settings import Settings
 from yarn_copilot.config.watching import ConfigWatcher
 from yarn_copilot.controller.api.server import APIServer
@@ -109,7 +109,7 @@ class _Parts:
         *,
         events: EventRecorder,
         elector: LeaseElector | None,
-        watcher: ConfigWatcher,
+        watcher: ConfigWatcher[Settings],
         cluster_watcher: ClusterWatcher,
         metrics: Metrics,
     ) -> None:
@@ -179,7 +179,9 @@ async def _build(
         config=teller.view,
     )
     metrics.set_table_source(reader.table)
-    watcher = ConfigWatcher(config, running=settings, environ=environ, on_reload=teller, sleep=clock.sleep)
+    watcher = ConfigWatcher(
+        config, schema=CONTROLLER, running=settings, environ=environ, on_reload=teller, sleep=clock.sleep
+    )
 
     async def apply_clusters(changes: ClusterChanges) -> None:
         await clients.apply(changes, controller)

@@ -113,6 +113,27 @@ def render_value(value: object) -> str:
             return str(value)
 
 
+def defaults_text(model: type[BaseModel] = Settings) -> str:
+    """Write a complete settings file with every key at its default, described."""
+    lines = ["# Every key at its default. Keys may be left out; unknown ones are refused."]
+    section: list[str] = []
+    for field in setting_fields(model).values():
+        *parents, key = field.path.split(".")
+        for depth, parent in enumerate(parents):
+            if section[depth : depth + 1] != [parent] or len(section) <= depth:
+                section = [*section[:depth], parent]
+                lines += ["", f"{parent}:"] if depth == 0 else [f"{'  ' * depth}{parent}:"]
+        section = parents
+        indent = "  " * len(parents)
+        when = "takes effect at once" if field.reloadable else "needs a restart"
+        lines += [
+            f"{indent}# {field.description}",
+            f"{indent}# Allowed: {field.allowed}; a change {when}.",
+            f"{indent}{key}: {render_value(field.default)}",
+        ]
+    return "\n".join(lines)
+
+
 def _join(prefix: str, name: str) -> str:
     return f"{prefix}.{name}" if prefix else name
 

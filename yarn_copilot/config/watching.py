@@ -12,12 +12,10 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic
 
 from yarn_copilot.config.changes import ChangedFields, changed_fields, with_reloadable
-from yarn_copilot.config.loading import parse_settings, read_file
-from yarn_copilot.config.rules import broken_rules
-from yarn_copilot.config.settings import Settings
+from yarn_copilot.config.loading import S, Schema, parse_as, read_file
 from yarn_copilot.errors import ConfigError
 
 DEFAULT_INTERVAL_SECONDS: Final = 2.0
@@ -25,15 +23,15 @@ DEFAULT_INTERVAL_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reload:
+class Reload(Generic[S]):
     """Tell how a look at changed content ended.
 
     `settings` are the ones in force afterwards. `error` is empty for a good file. `changes.reloadable` were taken
     over now; `changes.needs_restart` lists every fixed field whose value on disk differs from the running one.
     """
 
-    settings: Settings
-    previous: Settings
+    settings: S
+    previous: S
     error: str = ""
     changes: ChangedFields = ChangedFields()  # noqa: RUF009  (frozen)
 
@@ -43,21 +41,23 @@ class Reload:
         return not self.error
 
 
-class ConfigWatcher:
+class ConfigWatcher(Generic[S]):
     """Look at one file again and again. One task calls `run` or `look`; the callback runs in that task."""
 
     def __init__(
         self,
         path: Path,
         *,
-        running: Settings,
+        schema: Schema[S],
+        running: S,
         environ: Mapping[str, str],
-        on_reload: Callable[[Reload], None],
+        on_reload: Callable[[Reload[S]], None],
         sleep: Callable[[float], Awaitable[None]],
         interval_seconds: float = DEFAULT_INTERVAL_SECONDS,
     ) -> None:
         """Start from the settings that the program runs with; the file is taken as seen only if it yields them."""
         self._path = path
+        self._schema = schema
         self._running = running
         self._environ = environ
         self._on_reload = on_reload
@@ -68,7 +68,7 @@ class ConfigWatcher:
         self._waiting: tuple[str, ...] = ()
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> S:
         """Give the settings in force."""
         return self._running
 
@@ -78,7 +78,7 @@ class ConfigWatcher:
             self.look()
             await self._sleep(self._interval_seconds)
 
-    def look(self) -> Reload | None:
+    def look(self) -> Reload[S] | None:
         """Look once; the callback is called, and the outcome returned, only if there is something new to tell."""
         try:
             raw = read_file(self._path)
@@ -90,16 +90,16 @@ class ConfigWatcher:
             return None
         self._seen = seen
         try:
-            wanted = parse_settings(raw, str(self._path), self._environ)
+            wanted = parse_as(self._schema, raw, str(self._path), self._environ)
             return self._accept(wanted)
         except ConfigError as error:
             return self._refuse(str(error))
 
-    def _accept(self, wanted: Settings) -> Reload | None:
+    def _accept(self, wanted: S) -> Reload[S] | None:
         previous = self._running
         changes = changed_fields(previous, wanted)
         merged = with_reloadable(previous, wanted)
-        problems = broken_rules(merged)
+        problems = self._schema.rules(merged)
         if problems:
             # Good as a whole, but its reloadable half does not go with the fixed values that still run.
             fixed = ", ".join(changes.needs_restart)
@@ -113,12 +113,12 @@ class ConfigWatcher:
             return None
         return self._tell(Reload(settings=merged, previous=previous, changes=changes))
 
-    def _refuse(self, error: str) -> Reload | None:
+    def _refuse(self, error: str) -> Reload[S] | None:
         if error == self._reported_error:
             return None
         self._reported_error = error
         return self._tell(Reload(settings=self._running, previous=self._running, error=error))
 
-    def _tell(self, reload: Reload) -> Reload:
+    def _tell(self, reload: Reload[S]) -> Reload[S]:
         self._on_reload(reload)
         return reload

@@ -43,7 +43,7 @@ def heard() -> Iterator[Heard]:
     logger.setLevel(level)
 
 
-def accepted(text: str) -> Reload:
+def accepted(text: str) -> Reload[Settings]:
     wanted = parse_settings(text.encode(), "/c.yaml")
     return Reload(
         settings=with_reloadable(Settings(), wanted), previous=Settings(), changes=changed_fields(Settings(), wanted)

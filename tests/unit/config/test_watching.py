@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from yarn_copilot.config.loading import load_settings
+from yarn_copilot.config.loading import CONTROLLER, load_settings
+from yarn_copilot.config.settings import Settings
 from yarn_copilot.config.watching import ConfigWatcher, Reload
 
 
@@ -16,10 +17,15 @@ class Watched:
     """A watcher on a file, with everything it told."""
 
     def __init__(self, path: Path) -> None:
-        self.told: list[Reload] = []
+        self.told: list[Reload[Settings]] = []
         self.slept: list[float] = []
         self.watcher = ConfigWatcher(
-            path, running=load_settings(path), environ={}, on_reload=self.told.append, sleep=self._sleep
+            path,
+            schema=CONTROLLER,
+            running=load_settings(path),
+            environ={},
+            on_reload=self.told.append,
+            sleep=self._sleep,
         )
 
     async def _sleep(self, seconds: float) -> None:
@@ -27,7 +33,7 @@ class Watched:
         if len(self.slept) == 3:
             raise asyncio.CancelledError
 
-    def look(self) -> Reload:
+    def look(self) -> Reload[Settings]:
         outcome = self.watcher.look()
         assert outcome is not None
         assert self.told[-1] is outcome

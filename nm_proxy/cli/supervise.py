@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Be the supervisor's process, which init starts: `python -m nm_proxy.cli.supervise [--config FILE] -- COMMAND...`.
+
+Nobody but init calls this. A code of `ExitCode` other than 1 tells init that starting again would not help.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import ctypes
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from nm_proxy.cgroup.detection import Detection
+from nm_proxy.cli import settings_file
+from nm_proxy.clock import SystemClock
+from nm_proxy.exit_codes import ExitCode
+from nm_proxy.preflight.findings import Severity, exit_code
+from nm_proxy.preflight.judging import as_text, judge
+from nm_proxy.preflight.observing import Surroundings, find_tree, observe, render_here
+from nm_proxy.rendering.directory import write
+from nm_proxy.rendering.overlay import Overlay
+from nm_proxy.settings import SCHEMA, NodeSettings
+from nm_proxy.supervisor.agent_runner import AgentRunner
+from nm_proxy.supervisor.health_server import HealthServer
+from nm_proxy.supervisor.init import STOP_SINCE_OPTION
+from nm_proxy.supervisor.metrics import SupervisorMetrics
+from nm_proxy.supervisor.process import Launcher, is_recorded_alive
+from nm_proxy.supervisor.supervisor import Rendering, Supervisor
+from yarn_copilot.config.changes import describe_changes
+from yarn_copilot.config.watching import ConfigWatcher, Reload
+from yarn_copilot.errors import ConfigError, YarnCopilotError
+from yarn_copilot.hadoop.configuration import DEFAULT_CLUSTER_ID
+from yarn_copilot.observability.logging import configure_logging, set_level
+
+logger = logging.getLogger("nm_proxy.cli.supervise")  # run as a module, __name__ is __main__
+
+_PR_SET_PDEATHSIG: Final = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """Hold the command line."""
+
+    config: Path | None
+    command: tuple[str, ...]
+    stop_since: float | None
+
+
+def parse(arguments: Sequence[str]) -> Invocation:
+    """Read the command line that `run` and init write: options, `--`, the command, and perhaps when a stop began."""
+    words = list(arguments)
+    stop_since = None
+    if len(words) >= 2 and words[-2] == STOP_SINCE_OPTION:
+        stop_since = float(words[-1])
+        words = words[:-2]
+    options, _, command = _split(words)
+    parser = argparse.ArgumentParser(prog="nm-proxy supervise")
+    parser.add_argument("--config", type=Path)
+    return Invocation(
+        config=parser.parse_args(options).config,
+        command=tuple(command),
+        stop_since=stop_since,
+    )
+
+
+def _split(words: list[str]) -> tuple[list[str], str, list[str]]:
+    at = words.index("--") if "--" in words else len(words)
+    return words[:at], "--", words[at + 1 :]
+
+
+def supervise(invocation: Invocation, environ: Mapping[str, str]) -> ExitCode:
+    """Check, render and supervise until stopped."""
+    try:
+        settings = settings_file.load(invocation.config, environ)
+    except ConfigError as error:
+        print(error, file=sys.stderr)
+        return ExitCode.CONFIGURATION
+    configure_logging(level=settings.log.level, format=settings.log.format)
+    around = Surroundings(environ=environ)
+    runs = is_recorded_alive(settings.supervisor.state_dir)
+    code = _preflight(settings, invocation, around, runs=runs)
+    if code is not ExitCode.OK:
+        return code
+    try:
+        asyncio.run(_run(settings, invocation, around))
+    except ConfigError as error:
+        logger.error("The configuration cannot be rendered", extra={"error": str(error)})  # noqa: TRY400 - expected
+        return ExitCode.FAILED if runs else ExitCode.CONFIGURATION
+    except YarnCopilotError as error:
+        logger.error("The supervisor cannot start", extra={"error": str(error)})  # noqa: TRY400 - expected
+        return ExitCode.FAILED
+    return ExitCode.OK
+
+
+def _preflight(settings: NodeSettings, invocation: Invocation, around: Surroundings, *, runs: bool) -> ExitCode:
+    """Check the node; a NodeManager that runs already is never given up because of a finding."""
+    findings = judge(observe(settings, invocation.command, around, tries_port=not runs))
+    bad = [one for one in findings if one.severity is not Severity.OK]
+    if bad:
+        print(as_text(bad), file=sys.stderr, flush=True)
+    code = exit_code(findings)
+    if code is not ExitCode.OK and runs:
+        logger.error("The node is not fit any more; the running NodeManager is kept", extra={"kind": code.name})
+        return ExitCode.OK
+    return code
+
+
+async def _run(settings: NodeSettings, invocation: Invocation, around: Surroundings) -> None:
+    def write_rendering() -> Overlay:
+        rendered = render_here(settings, around, detection)
+        write(rendered, settings.hadoop.rendered_dir)
+        return rendered.overlay
+
+    detection = _tree_or_none(settings, around)
+    overlay = _first_overlay(settings, around, write_rendering)
+    clock, metrics = SystemClock(), SupervisorMetrics()
+    pinned = settings.node_manager.model_fields_set
+    joined = with_overlay(settings, overlay, pinned)
+    runner = AgentRunner(joined, clock=clock)
+    rendering = Rendering(
+        write=write_rendering, environ=nodemanager_environment(settings, around.environ), overlay=overlay
+    )
+    launcher = Launcher(invocation.command, state_dir=settings.supervisor.state_dir, user=settings.hadoop.user)
+    supervisor = Supervisor(joined, launcher, rendering, runner, clock=clock, metrics=metrics)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, supervisor.request_stop)
+    if invocation.stop_since is not None:
+        supervisor.request_stop(invocation.stop_since)
+    health = HealthServer(lambda: supervisor.settings.health, supervisor.condition, supervisor.render_metrics)
+    port = await health.start()
+    if port is not None:
+        logger.info("Health is served", extra={"port": port})
+    watching = _watch_settings(invocation.config, settings, around.environ, supervisor, runner)
+    try:
+        await supervisor.run()
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        await health.aclose()
+
+
+def _first_overlay(settings: NodeSettings, around: Surroundings, write_rendering: Callable[[], Overlay]) -> Overlay:
+    """Render; while a NodeManager runs, what it was started with will do if the operator's files have become wrong."""
+    try:
+        return write_rendering()
+    except ConfigError as error:
+        if not is_recorded_alive(settings.supervisor.state_dir):
+            raise
+        logger.error("The configuration rendered before stays in use", extra={"error": str(error)})  # noqa: TRY400
+    before = {"conf_dir": settings.hadoop.rendered_dir, "cluster": DEFAULT_CLUSTER_ID}
+    former = settings.model_copy(update={"hadoop": settings.hadoop.model_copy(update=before)})
+    return render_here(former, around, _tree_or_none(settings, around)).overlay
+
+
+def _tree_or_none(settings: NodeSettings, around: Surroundings) -> Detection | None:
+    with contextlib.suppress(YarnCopilotError):
+        return find_tree(settings, around)
+    return None
+
+
+def with_overlay(settings: NodeSettings, overlay: Overlay, pinned: set[str]) -> NodeSettings:
+    """Let the agent look where the rendered configuration says, but for what the settings file names itself."""
+    derived = {"url": overlay.web_url, "local_directories": overlay.local_directories}
+    update = {name: value for name, value in derived.items() if name not in pinned}
+    return settings.model_copy(update={"node_manager": settings.node_manager.model_copy(update=update)})
+
+
+def nodemanager_environment(settings: NodeSettings, environ: Mapping[str, str]) -> dict[str, str]:
+    """Give the NodeManager's environment: ours, with the rendered directory as its configuration."""
+    rendered = str(settings.hadoop.rendered_dir)
+    return {**environ, "HADOOP_CONF_DIR": rendered, "YARN_CONF_DIR": rendered}
+
+
+def _watch_settings(
+    path: Path | None, settings: NodeSettings, environ: Mapping[str, str], supervisor: Supervisor, runner: AgentRunner
+) -> asyncio.Task[None]:
+    async def nothing() -> None:
+        await asyncio.Event().wait()
+
+    if path is None:
+        return asyncio.create_task(nothing())
+
+    def told(reload: Reload[NodeSettings]) -> None:
+        supervisor.metrics.reload_ok.set(reload.ok)
+        if not reload.ok:
+            logger.error("The settings file is refused; the last good one stays", extra={"error": reload.error})
+            return
+        node_manager = reload.settings.node_manager.model_copy(
+            update={name: getattr(supervisor.settings.node_manager, name) for name in ("url", "local_directories")}
+        )
+        new = reload.settings.model_copy(update={"node_manager": node_manager})
+        supervisor.reload(new)
+        runner.reload(new)
+        set_level(new.log.level)
+        changes = describe_changes(reload.previous, reload.settings, reload.changes.reloadable)
+        waiting = ", ".join(reload.changes.needs_restart)
+        logger.info("The settings file was read again", extra={"changed": changes, "needs_restart": waiting})
+
+    watcher = ConfigWatcher(
+        path, schema=SCHEMA, running=settings, environ=environ, on_reload=told, sleep=SystemClock().sleep
+    )
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, watcher.look)
+    return asyncio.create_task(watcher.run())
+
+
+def end_with_parent() -> None:
+    """Let the kernel end this process when init ends (prctl(2)), so that two never watch one NodeManager."""
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main() -> None:
+    """Run; entry point of the module."""
+    end_with_parent()
+    sys.exit(int(supervise(parse(sys.argv[1:]), os.environ)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Be PID 1 of the container: reap every orphan, keep the supervisor running, hand signals on, end with its code.
+
+Run as `python -m nm_proxy.supervisor.init -- COMMAND...`. It imports next to nothing and does next to nothing, because
+its death is the death of every process in its PID namespace. It is also a child subreaper, so that with hostPID or as
+a test, where it is not PID 1, a NodeManager whose supervisor died still becomes its child.
+
+Signals are blocked and taken one by one, so there is no handler that could run at a bad moment.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from nm_proxy.exit_codes import ExitCode
+
+FORWARDED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
+STOP_SINCE_OPTION: Final = "--stop-since"
+"""How a supervisor that is started anew during a stop learns when the stop began (monotonic seconds)."""
+
+RESTART_MIN_SECONDS: Final = 0.2
+RESTART_MAX_SECONDS: Final = 10.0
+STABLE_SECONDS: Final = 60.0
+FINAL_CODES: Final = frozenset(int(code) for code in ExitCode if code is not ExitCode.FAILED)
+"""Codes with which the supervisor says that there is no point in starting it again."""
+
+_PR_SET_CHILD_SUBREAPER: Final = 36
+
+
+@dataclass(slots=True)
+class Restarts:
+    """Decide what follows the end of the supervisor; pure."""
+
+    wait_seconds: float = RESTART_MIN_SECONDS
+
+    def after(self, status: int, *, ran_seconds: float) -> int | float:
+        """Decide.
+
+        Args:
+            status: as of waitpid.
+            ran_seconds: how long it ran.
+
+        Returns:
+            A whole number: end with this code. A float: start it again after so many seconds.
+        """
+        if os.WIFEXITED(status) and os.WEXITSTATUS(status) in FINAL_CODES:
+            return os.WEXITSTATUS(status)
+        if ran_seconds >= STABLE_SECONDS:
+            self.wait_seconds = RESTART_MIN_SECONDS
+        wait, self.wait_seconds = self.wait_seconds, min(self.wait_seconds * 2, RESTART_MAX_SECONDS)
+        return float(wait)
+
+
+class Init:
+    """Hold the one loop; single threaded, never returns before the supervisor is done."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = list(command)
+        self._restarts = Restarts()
+        self._child: int | None = None
+        self._started_at = 0.0
+        self._start_at: float | None = 0.0
+        self._stop_since: float | None = None
+
+    def run(self) -> int:
+        """Work until the supervisor is done.
+
+        Returns:
+            The code to end with.
+        """
+        waited_for = {signal.SIGCHLD, *FORWARDED}
+        signal.pthread_sigmask(signal.SIG_BLOCK, waited_for)
+        become_subreaper()
+        while True:
+            if self._child is None and self._start_at is not None and time.monotonic() >= self._start_at:
+                self._start()
+            left = None if self._start_at is None else max(self._start_at - time.monotonic(), 0.0)
+            arrived = signal.sigwaitinfo(waited_for) if left is None else signal.sigtimedwait(waited_for, left)
+            if arrived is None:
+                continue
+            if arrived.si_signo == signal.SIGCHLD:
+                code = self._reap()
+                if code is not None:
+                    return code
+            else:
+                self._hand_on(arrived.si_signo)
+
+    def _start(self) -> None:
+        command = list(self._command)
+        if self._stop_since is not None:
+            command += [STOP_SINCE_OPTION, str(self._stop_since)]
+        self._child = os.posix_spawn(
+            command[0], command, dict(os.environ), setsigmask=(), setsigdef=(signal.SIGPIPE, *FORWARDED)
+        )
+        self._started_at, self._start_at = time.monotonic(), None
+
+    def _reap(self) -> int | None:
+        """Take every dead child off the kernel's list; one signal may stand for many."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return None
+            if pid == 0:
+                return None
+            if pid != self._child:
+                continue
+            self._child = None
+            now = time.monotonic()
+            then = self._restarts.after(status, ran_seconds=now - self._started_at)
+            if isinstance(then, int):
+                return then
+            print(f"nm-proxy init: the supervisor {_how(status)}; starting it again in {then:g} s", file=sys.stderr)
+            self._start_at = now + then
+
+    def _hand_on(self, number: int) -> None:
+        if number in STOPPING and self._stop_since is None:
+            self._stop_since = time.monotonic()
+        if self._child is not None:
+            os.kill(self._child, number)  # not reaped yet, so the number is still its
+
+
+def become_subreaper() -> None:
+    """Ask the kernel to make orphans below this process its children (prctl(2))."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _how(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        return f"was killed by signal {os.WTERMSIG(status)}"
+    return f"ended with code {os.WEXITSTATUS(status)}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command behind `--`."""
+    if len(arguments) < 2 or arguments[0] != "--":
+        print("usage: python -m nm_proxy.supervisor.init -- COMMAND...", file=sys.stderr)
+        return int(ExitCode.CONFIGURATION)
+    return Init(arguments[1:]).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
