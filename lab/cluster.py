@@ -27,6 +27,7 @@ from lab.kubernetes.control_plane import ControlPlane
 from lab.kubernetes.credentials import User
 from lab.kubernetes.objects import KubernetesObjects
 from lab.processes.group import ProcessGroup
+from lab.processes.process import Command, ServerProcess
 from lab.processes.progress import Progress
 from lab.processes.state import StateFolder
 
@@ -178,6 +179,14 @@ class Lab:
         self._applications.append(application)
         application.start(queue)
         return application
+
+    def run_beside(self, command: Command) -> ServerProcess:
+        """Make a process that ends with the lab; start it with its `start()`."""
+        return self._running_group().add(command)
+
+    def free_port(self) -> int:
+        """Give a port that nobody else in this lab gets."""
+        return self._running_group().ports.take()
 
     def controller(
         self, config: Mapping[str, Any], *, name: str | None = None, token: str | None = None

@@ -23,6 +23,7 @@ class YarnOptions:
         administrators: `yarn.admin.acl`.
         domain: domain of the NodeManagers' host names, `nm-<N>.<domain>`.
         nameless: numbers (from 1) of NodeManagers whose address has no name: the RM knows them by their IPv4 address.
+        unstarted: numbers (from 1) of NodeManagers that the lab prepares but leaves to the test to start.
         properties: further yarn-site.xml properties; they win.
     """
 
@@ -41,4 +42,5 @@ class YarnOptions:
     administrators: str = "yarn"
     domain: str = "lab.internal"
     nameless: Collection[int] = ()
+    unstarted: Collection[int] = ()
     properties: Mapping[str, str] = field(default_factory=dict)

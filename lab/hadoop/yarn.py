@@ -105,7 +105,7 @@ class Yarn:
         """
         began = time.monotonic()
         self.resource_manager.start()
-        for node_manager in self.node_managers:
+        for node_manager in self._own():
             node_manager.start()
         self.wait_for_resource_manager()
         self.startup_seconds["resourcemanager"] = round(time.monotonic() - began, 2)
@@ -117,7 +117,7 @@ class Yarn:
         self.resource_manager.resume()
         if not self.resource_manager.is_running:
             self.start_rm()
-        for node_manager in self.node_managers:
+        for node_manager in self._own():
             node_manager.resume()
             if not node_manager.is_running:
                 node_manager.start()
@@ -176,7 +176,7 @@ class Yarn:
 
     def wait_for_nodes(self, node_managers: Iterable[NodeManager] | None = None) -> None:
         """Wait until the given NodeManagers (all by default) are RUNNING at the RM."""
-        expected = list(self.node_managers if node_managers is None else node_managers)
+        expected = list(self._own() if node_managers is None else node_managers)
 
         def are_running() -> bool:
             states = {node["id"]: node["state"] for node in self.nodes()}
@@ -192,6 +192,10 @@ class Yarn:
             timeout_seconds=READY_TIMEOUT_SECONDS,
             processes=[self.resource_manager, *(each.process for each in expected)],
         )
+
+    def _own(self) -> list[NodeManager]:
+        """List the NodeManagers that the lab starts itself."""
+        return [each for each in self.node_managers if each.identity.number not in self.options.unstarted]
 
     def nodes(self) -> list[dict[str, Any]]:
         """Read the RM's node list (REST): id, state, nodeHostName, usedMemoryMB, availMemoryMB ..."""
