@@ -41,7 +41,7 @@ NOTES: Final = (
     "three real NodeManagers, heartbeats every 0.2 s, one change at a time; all processes share this machine's cores",
     "a claim rises with the next reading of the ResourceManager and falls after two with a heartbeat between",
 )
-_CONFIG: Final[Mapping[str, Any]] = {"capacity": {"growth_window_seconds": 0}}
+_CONFIG: Final[Mapping[str, Any]] = {"capacity": {"mode": "shared", "growth_window_seconds": 0}}
 _ORIGIN: Final = (60_646, 245_976_973_438)
 _DEADLINE_SECONDS: Final = 30.0
 _PAUSE_SECONDS: Final = 0.37

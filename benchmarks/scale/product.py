@@ -24,7 +24,7 @@ from lab.errors import LabError
 from lab.kubernetes import bodies
 
 _CONFIG: Final[Mapping[str, Any]] = {
-    "capacity": {"growth_window_seconds": 0},
+    "capacity": {"mode": "shared", "growth_window_seconds": 0},
     # Longer than by default: the burst freezes the controller for some seconds, and it is to stay leader.
     "leader_election": {"lease_duration_seconds": 60, "renew_deadline_seconds": 45.0},
 }

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from enum import StrEnum
+from typing import Any, Final, Protocol
 
 from batch_resources.resources import BatchResources, YarnResources
+from lab.demo.agreement import Aim
 from lab.koordinator.api import Credentials
 
 MACHINE: Final = BatchResources(cpu_milli=32_000, memory_bytes=128 * 2**30)
@@ -20,12 +22,29 @@ MACHINE: Final = BatchResources(cpu_milli=32_000, memory_bytes=128 * 2**30)
 CONTAINER: Final = YarnResources(memory_mib=2048, vcores=1)
 QUEUE: Final = "root.batch.etl"
 CONTROLLER_USER: Final = "yarn-copilot"
-CONTROLLER_SETTINGS: Final[dict[str, dict[str, object]]] = {
-    "capacity": {"mode": "shared", "growth_window_seconds": 0},
-    "leader_election": {"namespace": "kube-system"},
-    "log": {"level": "INFO"},
-}
-"""What the demo sets; a growth window would keep most of a compressed day waiting."""
+Settings = dict[str, dict[str, Any]]
+
+
+class Mode(StrEnum):
+    """Choose the controller's mode."""
+
+    STRICT = "strict"
+    SHARED = "shared"
+
+
+def controller_settings(mode: Mode) -> Settings:
+    """Give what the demo sets: times that suit a compressed day, of which the defaults would keep most waiting."""
+    return {
+        "capacity": {
+            "mode": mode.value,
+            "growth_window_seconds": 0,
+            "strict": {"settle_seconds": 1, "fresh_read_seconds": 0.5, "nudge_seconds": 5},
+        },
+        "yarn": {"poll_interval_seconds": 0.25, "confirm_interval_seconds": 0.1, "message_lifetime_seconds": 2},
+        "hadoop": {"call_timeout_seconds": 1.5, "connect_timeout_seconds": 1},
+        "leader_election": {"namespace": "kube-system"},
+        "log": {"level": "INFO"},
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +140,14 @@ class Backend(Protocol):
             LabError: It does not answer.
         """
 
-    async def start_controller(self) -> None:
+    async def read_aims(self) -> Mapping[str, Aim]:
+        """Ask the controller what it means to do, by node name; nodes that it has no plan for are missing.
+
+        Raises:
+            LabError: It does not answer.
+        """
+
+    async def start_controller(self, settings: Settings) -> None:
         """Start the product's controller and wait until it is ready.
 
         Raises:

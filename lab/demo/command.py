@@ -18,6 +18,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
+from lab.demo.backend import Mode
 from lab.demo.embedded import EmbeddedBackend
 from lab.demo.performance import Options, perform
 from lab.demo.summary import Summary
@@ -31,6 +32,7 @@ def demo(
     duration: Annotated[float, typer.Option(min=5.0, help="Length of the played day, seconds.")] = DEFAULT_SECONDS,
     minutes: Annotated[float | None, typer.Option(min=0.1, help="Length in minutes, instead.")] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same day, pods and waves.")] = 1,
+    mode: Annotated[Mode, typer.Option(help="The controller's mode; shared shows what strict is for.")] = Mode.STRICT,
     node_managers: Annotated[int, typer.Option("--node-managers", min=1, max=50, help="Number of nodes.")] = 3,
 ) -> None:
     """Play a compressed day on real servers (LAB=embedded: on servers inside the process)."""
@@ -38,10 +40,12 @@ def demo(
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a shell's background starts with it ignored
     logging.basicConfig(level=logging.WARNING)
     console = Console(highlight=False)
-    options = Options(seed=seed, duration_seconds=duration if minutes is None else minutes * 60, console=console)
+    options = Options(
+        seed=seed, duration_seconds=duration if minutes is None else minutes * 60, console=console, mode=mode
+    )
     console.print(
-        f"mode shared with growth_window_seconds 0, so that capacity follows every change of the compressed day "
-        f"at once; seed {seed}",
+        f"mode {mode} with growth_window_seconds 0 and times of a second, so that capacity follows the compressed day; "
+        f"seed {seed}",
         soft_wrap=True,
     )
     if _use_embedded(console):
@@ -62,7 +66,8 @@ def report(console: Console, summary: Summary) -> None:
     for failure in summary.failures():
         console.print(f"FAILED: {failure}", markup=False, soft_wrap=True)
     if not summary.failures():
-        console.print("no container was killed, every claim equals use or the floor")
+        sold = "no unit was sold twice, " if summary.mode == "strict" else ""
+        console.print(f"{sold}no container was killed, every claim and capacity is as mode {summary.mode} has it")
 
 
 def _use_embedded(console: Console) -> bool:

@@ -10,21 +10,22 @@ import asyncio
 import contextlib
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from typing import Any, Final
+from typing import Final
 
 from batch_resources.resources import YarnResources
 from lab.controller import ControllerProcess
+from lab.demo.agreement import Aim
 from lab.demo.backend import (
     CONTAINER,
-    CONTROLLER_SETTINGS,
     CONTROLLER_USER,
     MACHINE,
     QUEUE,
     DemoNode,
+    Settings,
     WriteCounts,
     YarnReading,
 )
-from lab.demo.health import controller_trouble
+from lab.demo.health import controller_trouble, read_aims
 from lab.embedded.kubernetes import EmbeddedKubernetes
 from lab.embedded.kubernetes.calls import WRITES
 from lab.embedded.yarn import EmbeddedContainer, EmbeddedYarn
@@ -148,21 +149,29 @@ class EmbeddedBackend:
                 )
         return readings
 
-    async def start_controller(self) -> None:
+    async def read_aims(self) -> Mapping[str, Aim]:
+        """Ask the controller's API."""
+        return await asyncio.to_thread(read_aims, self._controller)
+
+    async def start_controller(self, settings: Settings) -> None:
         """Run the product as a process."""
         if self._group is None:
             raise RuntimeError("open the backend first")
         folder = self._group.state.folder("embedded")
-        settings: dict[str, dict[str, Any]] = {
-            **CONTROLLER_SETTINGS,
+        full: Settings = {
+            **settings,
             "kubernetes": {
                 "kubeconfig": str(self._kubernetes.kubeconfig(folder / "controller.kubeconfig", token=self._token))
             },
-            "hadoop": {"conf_dir": str(self._yarn.conf_dir(folder / "conf"))},
-            "yarn": {"floor_memory_mib": self.floor.memory_mib, "floor_vcores": self.floor.vcores},
+            "hadoop": {**settings["hadoop"], "conf_dir": str(self._yarn.conf_dir(folder / "conf"))},
+            "yarn": {
+                **settings["yarn"],
+                "floor_memory_mib": self.floor.memory_mib,
+                "floor_vcores": self.floor.vcores,
+            },
         }
         self._controller = ControllerProcess.in_lab(
-            self._group, name="controller", config=settings, kubernetes=None, yarn=None
+            self._group, name="controller", config=full, kubernetes=None, yarn=None
         )
         self._controller.start()
         await asyncio.to_thread(self._controller.wait_ready)

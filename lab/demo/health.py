@@ -5,7 +5,34 @@ from __future__ import annotations
 
 import requests
 
+from batch_resources.resources import BatchResources, YarnResources
 from lab.controller import ControllerProcess
+from lab.demo.agreement import Aim
+from lab.errors import LabError
+
+
+def read_aims(controller: ControllerProcess | None) -> dict[str, Aim]:
+    """Read from a controller's API what it means to do, by node name.
+
+    Raises:
+        LabError: it does not answer.
+    """
+    if controller is None:
+        raise LabError("the controller was not started")
+    try:
+        nodes = controller.get("/api/v1/nodes").json()["nodes"]
+    except (requests.RequestException, ValueError, KeyError) as error:
+        raise LabError(f"the controller's API: {error}") from error
+    aims = {}
+    for node in nodes:
+        origin, managers = node["origin"], node["node_managers"]
+        target = managers[0]["target"] if len(managers) == 1 else None
+        if target is not None and origin["cpu_milli"] is not None:
+            aims[node["node"]] = Aim(
+                origin=BatchResources(cpu_milli=origin["cpu_milli"], memory_bytes=origin["memory_bytes"]),
+                capacity=YarnResources(memory_mib=target["memory_mib"], vcores=target["vcores"]),
+            )
+    return aims
 
 
 def controller_trouble(controller: ControllerProcess | None) -> str | None:

@@ -12,11 +12,11 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from batch_resources.resources import BatchResources, YarnResources
-from batch_resources.units import UnitModel
+from lab.demo.agreement import UNITS, Aim, ExcessMeter, Sides, expected_claim, wrong_capacity
 from lab.demo.backend import Backend, DemoNode, YarnReading
 from lab.demo.ledger import KubernetesLedger, NodeLedger
 from lab.demo.propagation import MismatchMeter, PropagationMeter
@@ -24,7 +24,6 @@ from lab.errors import LabError
 from lab.koordinator.publication import Publication
 
 POLL_SECONDS: Final = 0.05
-UNITS: Final = UnitModel(milli_cores_per_vcore=1000)
 _READINGS_KEPT: Final = 4
 _log = logging.getLogger(__name__)
 
@@ -37,6 +36,13 @@ class NodeView:
     ledger: NodeLedger
     capacity: YarnResources
     used: YarnResources
+    floor: YarnResources
+    aim: Aim | None = None
+
+    @property
+    def sides(self) -> Sides:
+        """Give what the rules look at."""
+        return Sides(ledger=self.ledger, capacity=self.capacity, used=self.used, floor=self.floor)
 
     @property
     def in_use(self) -> BatchResources:
@@ -54,19 +60,6 @@ class NodeView:
         parts = [(use.cpu_milli, origin.cpu_milli), (use.memory_bytes, origin.memory_bytes)]
         return max((used / total for used, total in parts if total > 0), default=0.0)
 
-    def expected_capacity(self, floor: YarnResources) -> YarnResources:
-        """Give the capacity that the documented rule asks for: what origin leaves beside pods, at least the floor."""
-        return expected_capacity(self.ledger.origin, self.ledger.held, floor)
-
-    def expected_claim(self, floor: YarnResources) -> BatchResources:
-        """Give the claim that the documented rule asks for: what YARN uses, at least the floor."""
-        return UNITS.to_batch(self.used.at_least(floor))
-
-
-def expected_capacity(origin: BatchResources, held: BatchResources, floor: YarnResources) -> YarnResources:
-    """Convert what is left for YARN; see `NodeView.expected_capacity`."""
-    return UNITS.to_yarn((origin - held).floored()).at_least(floor)
-
 
 class Observer:
     """Poll until cancelled and keep count. One task runs it; others read its attributes.
@@ -74,7 +67,8 @@ class Observer:
     Attributes:
         views: The newest view of each node by name; without those that the ResourceManager does not show as running.
         samples: Node views taken.
-        oversold_samples: How many of them were oversold.
+        oversold_samples: How many of them were oversold by somebody who took too much.
+        excess_after_fall_samples: How many were oversold because origin fell below what both had.
         highest_held_over_origin: The largest part of an origin that was handed out.
         highest_on: The node where that was.
         origin_changes: Publications with another origin than the node's one before.
@@ -83,7 +77,12 @@ class Observer:
     """
 
     def __init__(
-        self, backend: Backend, ledger: KubernetesLedger, publications: Callable[[], Sequence[Publication]]
+        self,
+        backend: Backend,
+        ledger: KubernetesLedger,
+        publications: Callable[[], Sequence[Publication]],
+        *,
+        strict: bool,
     ) -> None:
         """Start without views.
 
@@ -91,10 +90,12 @@ class Observer:
             backend: The cluster.
             ledger: Kubernetes as watched.
             publications: Gives everything that the stand-in has published so far.
+            strict: Whether nodes have to be as mode strict wants them, or as mode shared does.
         """
         self.views: dict[str, NodeView] = {}
         self.samples = 0
         self.oversold_samples = 0
+        self.excess_after_fall_samples = 0
         self.highest_held_over_origin = 0.0
         self.highest_on = ""
         self.origin_changes = 0
@@ -103,6 +104,8 @@ class Observer:
         self._backend = backend
         self._ledger = ledger
         self._publications = publications
+        self._strict = strict
+        self._excess = ExcessMeter()
         self._seen = 0
         self._origins: dict[str, BatchResources] = {}
         self._uses: dict[str, deque[YarnResources]] = {}
@@ -112,14 +115,15 @@ class Observer:
         while True:
             began = time.monotonic()
             try:
+                aims = await self._backend.read_aims() if self._strict else {}
                 readings = await self._backend.read_yarn()
             except LabError as error:
-                _log.info("the ResourceManager does not answer: %s", error)
+                _log.info("no reading: %s", error)
             else:
-                self._take(readings, time.monotonic())
+                self._take(readings, aims, time.monotonic())
             await asyncio.sleep(max(POLL_SECONDS - (time.monotonic() - began), 0.001))
 
-    def _take(self, readings: Mapping[str, YarnReading], at_seconds: float) -> None:
+    def _take(self, readings: Mapping[str, YarnReading], aims: Mapping[str, Aim], at_seconds: float) -> None:
         # Changes are compared with the capacities of the round before: those of this round may show them already.
         self._note_publications()
         for node in self._backend.nodes:
@@ -127,24 +131,41 @@ class Observer:
             if reading is None:
                 self.views.pop(node.name, None)
             else:
-                self._take_node(node, reading, at_seconds)
+                self._take_node(node, reading, aims.get(node.name), at_seconds)
 
-    def _take_node(self, node: DemoNode, reading: YarnReading, at_seconds: float) -> None:
+    def _take_node(self, node: DemoNode, reading: YarnReading, aim: Aim | None, at_seconds: float) -> None:
         uses = self._uses.setdefault(node.name, deque(maxlen=_READINGS_KEPT))
         uses.append(reading.used)
         used = reading.used
         for earlier in uses:
             used = used.at_least(earlier)
-        view = NodeView(node=node, ledger=self._ledger.read(node.name), capacity=reading.capacity, used=used)
+        view = NodeView(
+            node=node,
+            ledger=self._ledger.read(node.name),
+            capacity=reading.capacity,
+            used=used,
+            floor=self._backend.floor,
+            aim=aim,
+        )
         self.views[node.name] = view
         self.samples += 1
-        self.oversold_samples += view.is_oversold
+        if self._excess.is_left_by_fall(node.name, view.in_use, view.ledger.origin):
+            self.excess_after_fall_samples += 1
+        else:
+            self.oversold_samples += view.is_oversold
         if view.held_over_origin() > self.highest_held_over_origin:
             self.highest_held_over_origin, self.highest_on = view.held_over_origin(), node.name
-        is_applied = reading.capacity == view.expected_capacity(self._backend.floor)
-        self.meter.observed(node.name, at_seconds, is_applied=is_applied)
-        matches = view.ledger.claimed == view.expected_claim(self._backend.floor)
-        self.claim_meter.observed(node.name, at_seconds, matches=matches)
+        self.meter.observed(node.name, at_seconds, is_applied=not self.wrong_capacity(view))
+        self.claim_meter.observed(node.name, at_seconds, matches=not self.wrong_claim(view))
+
+    def wrong_capacity(self, view: NodeView) -> str:
+        """Say what is wrong with a node's capacity; empty when nothing is."""
+        return wrong_capacity(view.sides, view.aim, strict=self._strict)
+
+    def wrong_claim(self, view: NodeView) -> str:
+        """Say what is wrong with a node's claim; empty when nothing is."""
+        wanted = expected_claim(view.sides, strict=self._strict)
+        return "" if view.ledger.claimed == wanted else f"claims {view.ledger.claimed} and should claim {wanted}"
 
     def _note_publications(self) -> None:
         published = self._publications()
@@ -157,5 +178,6 @@ class Observer:
             view = self.views.get(made.node)
             if view is None:
                 continue
-            if view.capacity != expected_capacity(made.origin, view.ledger.held, self._backend.floor):
+            later = replace(view, ledger=replace(view.ledger, origin=made.origin))
+            if self.wrong_capacity(later):
                 self.meter.changed(made.node, made.sent_at)

@@ -13,7 +13,7 @@ from typing import Final
 from rich.console import Console
 
 from lab.demo import table
-from lab.demo.backend import CONTROLLER_SETTINGS, Backend
+from lab.demo.backend import Backend, Mode, controller_settings
 from lab.demo.ledger import KubernetesLedger
 from lab.demo.observer import Observer
 from lab.demo.propagation import percentile
@@ -38,6 +38,7 @@ class Options:
     seed: int
     duration_seconds: float
     console: Console
+    mode: Mode = Mode.STRICT
 
 
 async def perform(backend: Backend, options: Options, *, began_at: float) -> Summary:
@@ -56,9 +57,10 @@ async def perform(backend: Backend, options: Options, *, began_at: float) -> Sum
         async with StandIn(backend.kubernetes(), pace=pace) as stand_in, KubernetesLedger(api) as ledger:
             scenario = Scenario(backend, api, stand_in, ledger, seed=options.seed)
             await scenario.make_nodes()
-            await asyncio.gather(backend.start_controller(), backend.start_workload())
+            settings = controller_settings(options.mode)
+            await asyncio.gather(backend.start_controller(settings), backend.start_workload())
             startup_seconds = time.monotonic() - began_at
-            observer = Observer(backend, ledger, lambda: stand_in.publications)
+            observer = Observer(backend, ledger, lambda: stand_in.publications, strict=options.mode is Mode.STRICT)
             async with _running(observer.run(), table.show(options.console, observer, scenario.clock_text)):
                 play_began = time.monotonic()
                 await scenario.play(options.duration_seconds)
@@ -89,24 +91,22 @@ async def _settle(backend: Backend, observer: Observer) -> None:
     deadline, still_since = time.monotonic() + _SETTLE_SECONDS, time.monotonic()
     while time.monotonic() < deadline and time.monotonic() - still_since < _STILL_SECONDS:
         await asyncio.sleep(_POLL_SECONDS)
-        if _unsettled_claims(backend, observer) or _unsettled_capacities(backend, observer):
+        if _unsettled_claims(observer) or _unsettled_capacities(backend, observer):
             still_since = time.monotonic()
 
 
-def _unsettled_claims(backend: Backend, observer: Observer) -> tuple[str, ...]:
+def _unsettled_claims(observer: Observer) -> tuple[str, ...]:
     return tuple(
-        f"{view.node.name} claims {view.ledger.claimed} and uses {view.used}"
-        for view in observer.views.values()
-        if view.ledger.claimed != view.expected_claim(backend.floor)
+        f"{view.node.name} {wrong}" for view in observer.views.values() if (wrong := observer.wrong_claim(view))
     )
 
 
 def _unsettled_capacities(backend: Backend, observer: Observer) -> tuple[str, ...]:
     absent = [node.name for node in backend.nodes if node.name not in observer.views]
-    wrong = [view for view in observer.views.values() if view.capacity != view.expected_capacity(backend.floor)]
+    wrong = [(view, observer.wrong_capacity(view)) for view in observer.views.values()]
     return (
         *(f"{name} is not RUNNING at the ResourceManager" for name in absent),
-        *(f"{v.node.name} has {v.capacity} and should have {v.expected_capacity(backend.floor)}" for v in wrong),
+        *(f"{view.node.name} {sentence}" for view, sentence in wrong if sentence),
     )
 
 
@@ -120,18 +120,21 @@ async def _sum_up(
     duration_seconds: float,
 ) -> Summary:
     writes = await backend.count_writes()
+    capacity = controller_settings(options.mode)["capacity"]
     samples = observer.meter.samples_seconds
     claim_samples = observer.claim_meter.samples_seconds
     return Summary(
         backend=backend.name,
-        mode=str(CONTROLLER_SETTINGS["capacity"]["mode"]),
-        growth_window_seconds=float(str(CONTROLLER_SETTINGS["capacity"]["growth_window_seconds"])),
+        mode=options.mode.value,
+        growth_window_seconds=float(capacity["growth_window_seconds"]),
+        settle_seconds=float(capacity["strict"]["settle_seconds"]),
         seed=options.seed,
         nodes=len(backend.nodes),
         duration_seconds=round(duration_seconds, 3),
         startup_seconds=round(startup_seconds, 3),
         samples=observer.samples,
         oversold_samples=observer.oversold_samples,
+        excess_after_fall_samples=observer.excess_after_fall_samples,
         highest_held_over_origin=round(observer.highest_held_over_origin, 4),
         highest_held_over_origin_node=observer.highest_on,
         kubernetes_writes=writes.kubernetes,
@@ -148,7 +151,7 @@ async def _sum_up(
         pods_bound=bound,
         containers_started=backend.workload.started(),
         containers_killed=await backend.workload.killed(),
-        unsettled_claims=_unsettled_claims(backend, observer),
+        unsettled_claims=_unsettled_claims(observer),
         unsettled_capacities=_unsettled_capacities(backend, observer),
         controller_trouble=await backend.controller_trouble(),
     )

@@ -13,17 +13,18 @@ import aiohttp
 from batch_resources.resources import YarnResources
 from lab.cluster import Lab
 from lab.controller import ControllerProcess
+from lab.demo.agreement import Aim
 from lab.demo.backend import (
     CONTAINER,
-    CONTROLLER_SETTINGS,
     CONTROLLER_USER,
     MACHINE,
     QUEUE,
     DemoNode,
+    Settings,
     WriteCounts,
     YarnReading,
 )
-from lab.demo.health import controller_trouble
+from lab.demo.health import controller_trouble, read_aims
 from lab.errors import LabError
 from lab.hadoop.application import Application
 from lab.koordinator.api import Credentials, read_kubeconfig
@@ -149,10 +150,14 @@ class RealBackend:
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise LabError(f"ResourceManager {path}: {error}") from error
 
-    async def start_controller(self) -> None:
+    async def read_aims(self) -> Mapping[str, Aim]:
+        """Ask the controller's API."""
+        return await asyncio.to_thread(read_aims, self._controller)
+
+    async def start_controller(self, settings: Settings) -> None:
         """Run the product with a user of its own."""
         token = self._lab.kubernetes.users[CONTROLLER_USER].token
-        self._controller = self._lab.controller(CONTROLLER_SETTINGS, name="controller", token=token)
+        self._controller = self._lab.controller(settings, name="controller", token=token)
         self._controller.start()
         await asyncio.to_thread(self._controller.wait_ready)
 

@@ -4,7 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
+
+_RULES: Final = {
+    "strict": "mode strict sells no unit twice",
+    "shared": "mode shared offers free capacity to both schedulers",
+}
+_APPLIED: Final = {
+    "strict": "boundary moved, published and applied by the RM",
+    "shared": "applied by the RM",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,8 +22,10 @@ class Summary:
 
     Attributes:
         backend: `real` or `embedded`.
-        unsettled_claims: Claims that at the end were not YARN's use or the floor, one sentence each.
-        unsettled_capacities: Capacities that at the end were not what origin leaves beside pods, one sentence each.
+        oversold_samples: Readings in which both sides held more than origin because one took too much.
+        excess_after_fall_samples: Readings in which they did because origin fell below what they had.
+        unsettled_claims: Claims that at the end were not as the mode's rule has them, one sentence each.
+        unsettled_capacities: Capacities that at the end were not as the mode's rule has them, one sentence each.
         controller_trouble: What is wrong with the controller at the end; None when it is healthy.
         propagation_p50_seconds: From the API server having taken a change of origin to the RM having applied it.
         claim_p50_seconds: From the RM showing another use to the claim on the Node saying so.
@@ -24,12 +35,14 @@ class Summary:
     backend: str
     mode: str
     growth_window_seconds: float
+    settle_seconds: float
     seed: int
     nodes: int
     duration_seconds: float
     startup_seconds: float
     samples: int
     oversold_samples: int
+    excess_after_fall_samples: int
     highest_held_over_origin: float
     highest_held_over_origin_node: str
     kubernetes_writes: int
@@ -53,14 +66,18 @@ class Summary:
     def failures(self) -> list[str]:
         """Say which conditions of a success do not hold, one sentence each."""
         checks = [
+            (
+                self.mode != "strict" or self.oversold_samples == 0,
+                f"{self.oversold_samples} readings show more handed out than origin",
+            ),
             (self.containers_killed == 0, f"{self.containers_killed} running containers were killed"),
             (
                 not self.unsettled_claims,
-                "claims did not settle at use or the floor: " + "; ".join(self.unsettled_claims),
+                "claims did not settle: " + "; ".join(self.unsettled_claims),
             ),
             (
                 not self.unsettled_capacities,
-                "capacities did not settle at origin minus pods: " + "; ".join(self.unsettled_capacities),
+                "capacities did not settle: " + "; ".join(self.unsettled_capacities),
             ),
             (self.controller_trouble is None, f"the controller is not healthy: {self.controller_trouble}"),
             (self.propagation_samples > 0, "no change of origin was seen to reach the ResourceManager"),
@@ -79,19 +96,21 @@ class Summary:
     def sentences(self) -> list[str]:
         """Say the same to a person, one line each."""
         other = ", ".join(f"{count} {what}" for what, count in sorted(self.other_kubernetes_writes.items()))
+        settle = f" with settle time {self.settle_seconds:g} s" if self.mode == "strict" else ""
         highest_on = self.highest_held_over_origin_node or "-"
         p50, p99 = _seconds(self.propagation_p50_seconds), _seconds(self.propagation_p99_seconds)
         return [
-            f"mode {self.mode}, growth window {self.growth_window_seconds:g} s, {self.nodes} nodes, seed {self.seed}, "
-            f"{self.backend} servers (up in {self.startup_seconds:.1f} s), {self.duration_seconds:.1f} s played",
+            f"mode {self.mode}{settle}, growth window {self.growth_window_seconds:g} s, {self.nodes} nodes, "
+            f"seed {self.seed}, {self.backend} servers (up in {self.startup_seconds:.1f} s), {self.duration_seconds:.1f} s played",
             f"highest K + Y against O: {self.highest_held_over_origin:.1%} on {highest_on}; oversold samples: "
-            f"{self.oversold_samples} of {self.samples} (mode shared offers free capacity to both schedulers)",
+            f"{self.oversold_samples} of {self.samples}, and {self.excess_after_fall_samples} right after origin fell "
+            f"below what both had ({_RULES[self.mode]})",
             f"writes: {self.kubernetes_writes} claims to Nodes, {self.yarn_writes} updateNodeResource calls"
             + (f" (besides: {other})" if other else ""),
-            f"change of origin taken by the API server -> applied by the RM: p50 {p50}, p99 {p99} over "
+            f"change of origin taken by the API server -> {_APPLIED[self.mode]}: p50 {p50}, p99 {p99} over "
             f"{self.propagation_samples} changes (of {self.origin_changes}; the others asked for no other capacity)",
-            f"change of YARN's use shown by the RM -> claimed on the Node: p50 {_seconds(self.claim_p50_seconds)}, "
-            f"p99 {_seconds(self.claim_p99_seconds)} over {self.claim_samples} changes",
+            "change of what YARN holds shown by the RM -> claimed on the Node: "
+            f"p50 {_seconds(self.claim_p50_seconds)}, p99 {_seconds(self.claim_p99_seconds)} over {self.claim_samples} changes",
             f"{self.pods_bound} batch pods bound, {self.containers_started} YARN containers ran, "
             f"{self.containers_killed} killed",
         ]

@@ -37,10 +37,10 @@ APPLIED_SECONDS: Final = 10.0
 """Ten times the second in which a capacity should follow."""
 
 FAST: Final[Mapping[str, Any]] = {
-    "capacity": {"growth_window_seconds": 0},
+    "capacity": {"mode": "shared", "growth_window_seconds": 0},
     "yarn": {"poll_interval_seconds": 0.25, "confirm_interval_seconds": 0.1},
 }
-"""Configuration for tests that are not about times."""
+"""Configuration for tests that are not about times; what they say of capacities holds in mode shared."""
 
 
 class Claim(NamedTuple):

@@ -20,16 +20,19 @@ _DEADLINE_SECONDS = 240.0
 
 @pytest.mark.parametrize("servers", ["embedded", "real"])
 def test_the_demo_plays_a_day_without_killing_and_says_what_it_saw(servers: str, tmp_path: Path) -> None:
-    summary, text = _demo(servers, tmp_path / "summary.json", "--duration", "12", "--seed", "5")
+    summary, text = _demo(servers, tmp_path / "summary.json", "--duration", "15", "--seed", "5")
 
     assert summary["failures"] == []
     assert summary["backend"] == servers
+    assert summary["mode"] == "strict"
+    assert summary["oversold_samples"] == 0
     assert summary["containers_killed"] == 0
     assert summary["propagation_samples"] > 0
     assert summary["pods_bound"] > 0
     assert summary["containers_started"] > 0
     assert 0 < summary["propagation_p50_seconds"] <= summary["propagation_p99_seconds"]
-    assert "mode shared with growth_window_seconds 0" in text
+    assert "mode strict with growth_window_seconds 0" in text
+    assert "no unit was sold twice" in text
     assert "node=node-3" in text
 
 

@@ -14,7 +14,7 @@ from tests.lab.figures import record_figures, spread
 
 _ORIGIN_CHANGES = 30
 _USE_CHANGES = 4
-_FOLLOW_AT_ONCE = {"capacity": {"growth_window_seconds": 0}}
+_FOLLOW_AT_ONCE = {"capacity": {"mode": "shared", "growth_window_seconds": 0}}
 
 
 def _seconds_until_applied(bridge: Bridge, wanted: dict[str, YarnSize], began_at: dict[str, float]) -> list[float]:

@@ -49,7 +49,7 @@ def settings(kubernetes: EmbeddedKubernetes, yarn: EmbeddedYarn, tmp_path: Path)
     return {
         "kubernetes": {"kubeconfig": str(kubernetes.kubeconfig(tmp_path / "kubeconfig"))},
         "hadoop": {"conf_dir": str(yarn.conf_dir(tmp_path / "conf"))},
-        "capacity": {"growth_window_seconds": 0, "require_node_metric": False},
+        "capacity": {"mode": "shared", "growth_window_seconds": 0, "require_node_metric": False},
         "leader_election": {"retry_period_seconds": 0.2},
         "server": {"bind_address": "127.0.0.1"},
     }

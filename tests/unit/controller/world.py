@@ -28,8 +28,8 @@ _BOOKMARK_SECONDS = 30.0
 
 
 def settings(**sections: dict[str, Any]) -> Settings:
-    """Give settings that follow at once, with changes by section."""
-    merged: dict[str, Any] = {"capacity": {"growth_window_seconds": 0}}
+    """Give settings of mode shared that follow at once, with changes by section."""
+    merged: dict[str, Any] = {"capacity": {"mode": "shared", "growth_window_seconds": 0}}
     for section, values in sections.items():
         merged[section] = {**merged.get(section, {}), **values}
     return Settings.model_validate(merged)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from batch_resources.resources import BatchResources, YarnResources
+from lab.demo.agreement import Aim, ExcessMeter, expected_capacity, expected_claim, wrong_capacity
 from lab.demo.backend import MACHINE, DemoNode
 from lab.demo.ledger import NodeLedger
 from lab.demo.observer import NodeView
@@ -85,22 +86,52 @@ def test_every_play_has_pods_and_ends_with_containers_held() -> None:
         assert waves[-1].wanted == 4
 
 
-def test_a_view_knows_the_rules_of_mode_shared() -> None:
+def test_mode_shared_wants_what_origin_leaves_beside_pods_and_a_claim_of_what_is_used() -> None:
     view = _view(origin=(10_500, 20 * _GIB), held=(3_000, 4 * _GIB), used=YarnResources(memory_mib=2048, vcores=3))
 
-    assert view.expected_capacity(_FLOOR) == YarnResources(memory_mib=16 * 1024, vcores=7)
-    assert view.expected_claim(_FLOOR) == BatchResources(cpu_milli=3_000, memory_bytes=2 * _GIB)
+    assert wrong_capacity(view.sides, None, strict=False) == ""
+    other = replace(view, capacity=YarnResources(memory_mib=16 * 1024, vcores=8))
+    assert "should have" in wrong_capacity(other.sides, None, strict=False)
+    assert expected_claim(view.sides, strict=False) == BatchResources(cpu_milli=3_000, memory_bytes=2 * _GIB)
     assert view.held_over_origin() == pytest.approx(6_000 / 10_500)
     assert not view.is_oversold
 
 
-def test_a_view_keeps_the_floor_when_origin_is_gone() -> None:
+def test_mode_shared_keeps_the_floor_when_origin_is_gone() -> None:
     view = _view(origin=(0, 0), held=(1_000, _GIB), used=YarnResources(memory_mib=0, vcores=0))
 
-    assert view.expected_capacity(_FLOOR) == _FLOOR
-    assert view.expected_claim(_FLOOR) == BatchResources(cpu_milli=1_000, memory_bytes=_GIB)
+    assert expected_capacity(view.ledger.origin, view.ledger.held, _FLOOR) == _FLOOR
+    assert expected_claim(view.sides, strict=False) == BatchResources(cpu_milli=1_000, memory_bytes=_GIB)
     assert view.held_over_origin() == 0.0
     assert view.is_oversold
+
+
+def test_mode_strict_wants_a_claim_of_all_that_yarn_may_take_and_the_rest_published() -> None:
+    view = _view(origin=(10_500, 20 * _GIB), held=(3_000, 4 * _GIB), used=YarnResources(memory_mib=2048, vcores=3))
+    claim = BatchResources(cpu_milli=7_000, memory_bytes=16 * _GIB)
+    rest = BatchResources(cpu_milli=3_500, memory_bytes=4 * _GIB)
+    sides = replace(view.sides, ledger=replace(view.ledger, offered=rest))
+    aim = Aim(origin=sides.ledger.origin, capacity=sides.capacity)
+
+    assert expected_claim(sides, strict=True) == claim
+    assert wrong_capacity(sides, aim, strict=True) == ""
+    assert "not looked at" in wrong_capacity(sides, None, strict=True)
+    assert "not looked at" in wrong_capacity(sides, replace(aim, origin=rest), strict=True)
+    assert "means" in wrong_capacity(sides, replace(aim, capacity=_FLOOR), strict=True)
+    assert "offers" in wrong_capacity(view.sides, aim, strict=True)
+
+
+def test_an_excess_is_laid_to_a_fall_of_origin_only_if_it_fitted_before() -> None:
+    meter = ExcessMeter()
+    one, two, three = (BatchResources(cpu_milli=n * 1000, memory_bytes=n * _GIB) for n in (1, 2, 3))
+
+    assert not meter.is_left_by_fall("n", one, two)
+    assert meter.is_left_by_fall("n", two, one)
+    assert not meter.is_left_by_fall("n", three, one)
+    assert meter.is_left_by_fall("n", two, one)
+    assert not meter.is_left_by_fall("n", one, one)
+    assert not meter.is_left_by_fall("n", two, one)
+    assert not meter.is_left_by_fall("other", two, one)
 
 
 def test_a_plain_line_has_a_key_for_each_figure() -> None:
@@ -111,14 +142,18 @@ def test_a_plain_line_has_a_key_for_each_figure() -> None:
     ]
 
 
-def test_a_complete_play_is_a_success() -> None:
-    assert _summary().failures() == []
+@pytest.mark.parametrize(("mode", "oversold"), [("shared", 5), ("strict", 0)])
+def test_a_complete_play_is_a_success(mode: str, oversold: int) -> None:
+    summary = replace(_summary(), mode=mode, oversold_samples=oversold)
+    assert summary.failures() == []
+    assert any(f"mode {mode}" in sentence for sentence in summary.sentences())
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         pytest.param({"containers_killed": 1}, "killed", id="killed"),
+        pytest.param({"mode": "strict"}, "5 readings", id="sold twice"),
         pytest.param({"unsettled_claims": ("node-1 claims 1",)}, "node-1 claims 1", id="claim"),
         pytest.param({"unsettled_capacities": ("node-1 has 1",)}, "node-1 has 1", id="capacity"),
         pytest.param({"controller_trouble": "it ended"}, "it ended", id="controller"),
@@ -142,6 +177,7 @@ def test_the_summary_is_json_with_the_documented_keys() -> None:
 
     assert {
         "oversold_samples",
+        "excess_after_fall_samples",
         "kubernetes_writes",
         "yarn_writes",
         "propagation_p50_seconds",
@@ -156,7 +192,8 @@ def test_the_summary_is_json_with_the_documented_keys() -> None:
 def _view(*, origin: tuple[int, int], held: tuple[int, int], used: YarnResources) -> NodeView:
     node = DemoNode(name="node-1", node_id="a:1", host_name="a", address="127.0.1.1", capacity=MACHINE)
     ledger = NodeLedger(origin=_amount(origin), offered=None, held=_amount(held), claimed=None)
-    return NodeView(node=node, ledger=ledger, capacity=YarnResources(memory_mib=16 * 1024, vcores=7), used=used)
+    capacity = YarnResources(memory_mib=16 * 1024, vcores=7)
+    return NodeView(node=node, ledger=ledger, capacity=capacity, used=used, floor=_FLOOR)
 
 
 def _amount(values: tuple[int, int]) -> BatchResources:
@@ -168,12 +205,14 @@ def _summary() -> Summary:
         backend="embedded",
         mode="shared",
         growth_window_seconds=0.0,
+        settle_seconds=1.0,
         seed=1,
         nodes=3,
         duration_seconds=60.0,
         startup_seconds=3.0,
         samples=100,
         oversold_samples=5,
+        excess_after_fall_samples=2,
         highest_held_over_origin=1.2,
         highest_held_over_origin_node="node-1",
         kubernetes_writes=10,

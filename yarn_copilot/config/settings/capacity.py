@@ -54,9 +54,9 @@ class CapacitySettings(Section):
     """Say how capacity follows origin."""
 
     mode: SharingMode = Field(
-        SharingMode.SHARED,
+        SharingMode.STRICT,
         strict=False,
-        description="How the free part is shared. shared: Koordinator's documented rule, free capacity is offered to both schedulers. strict: a boundary on each node, so that the two together never hold more than origin.",
+        description="How the free part is shared. strict: a boundary on each node, so that the two schedulers together never hold more than origin. shared: Koordinator's documented rule, free capacity is offered to both and a conflict is repaired afterwards.",
         json_schema_extra=RELOADABLE,
     )
     milli_cores_per_vcore: int = Field(
