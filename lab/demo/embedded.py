@@ -29,6 +29,7 @@ from lab.demo.health import controller_trouble, read_aims
 from lab.embedded.kubernetes import EmbeddedKubernetes
 from lab.embedded.kubernetes.calls import WRITES
 from lab.embedded.yarn import EmbeddedContainer, EmbeddedYarn
+from lab.embedded.yarn.web_service import EmbeddedWebService
 from lab.koordinator.api import Credentials
 from lab.processes.group import ProcessGroup
 from lab.processes.state import StateFolder
@@ -107,6 +108,7 @@ class EmbeddedBackend:
         )
         self._kubernetes = EmbeddedKubernetes()
         self._yarn = EmbeddedYarn()
+        self._web = EmbeddedWebService(self._yarn)
         self._token = self._kubernetes.add_user(CONTROLLER_USER)
         self._stack = AsyncExitStack()
         self._group: ProcessGroup | None = None
@@ -119,6 +121,7 @@ class EmbeddedBackend:
             stack.push_async_callback(asyncio.to_thread, self._group.close)
             await stack.enter_async_context(self._kubernetes)
             await stack.enter_async_context(self._yarn)
+            await stack.enter_async_context(self._web)
             for node in self.nodes:
                 self._yarn.add_node(node.host_name, _PORT, memory_mib=_FLOOR.memory_mib, vcores=_FLOOR.vcores)
             scheduler = asyncio.create_task(self._kubernetes.scheduler().run(), name="first-fit-scheduler")
@@ -158,12 +161,16 @@ class EmbeddedBackend:
         if self._group is None:
             raise RuntimeError("open the backend first")
         folder = self._group.state.folder("embedded")
+        conf_dir = self._yarn.conf_dir(folder / "conf", web_port=self._web.port)
         full: Settings = {
             **settings,
             "kubernetes": {
                 "kubeconfig": str(self._kubernetes.kubeconfig(folder / "controller.kubeconfig", token=self._token))
             },
-            "hadoop": {**settings["hadoop"], "conf_dir": str(self._yarn.conf_dir(folder / "conf"))},
+            "hadoop": {
+                **settings["hadoop"],
+                "conf_dir": str(self._yarn.conf_dir(folder / "conf", web_port=self._web.port)),
+            },
             "yarn": {
                 **settings["yarn"],
                 "floor_memory_mib": self.floor.memory_mib,

@@ -25,7 +25,7 @@ from lab.kubernetes import bodies
 from lab.load.day import DAY_SECONDS, OnlineDay
 
 MERGE_PATCH: Final = "application/merge-patch+json"
-_STEPS_PER_DAY: Final = 48
+_STEPS_PER_DAY: Final = 24
 _TYPE_NODE: Final = {"apiVersion": "v1", "kind": "Node"}
 _TYPE_POD: Final = {"apiVersion": "v1", "kind": "Pod"}
 _GIB: Final = 2**30

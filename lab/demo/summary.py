@@ -101,7 +101,8 @@ class Summary:
         p50, p99 = _seconds(self.propagation_p50_seconds), _seconds(self.propagation_p99_seconds)
         return [
             f"mode {self.mode}{settle}, growth window {self.growth_window_seconds:g} s, {self.nodes} nodes, "
-            f"seed {self.seed}, {self.backend} servers (up in {self.startup_seconds:.1f} s), {self.duration_seconds:.1f} s played",
+            f"seed {self.seed}, {self.backend} servers (up in {self.startup_seconds:.1f} s), "
+            f"{self.duration_seconds:.1f} s played",
             f"highest K + Y against O: {self.highest_held_over_origin:.1%} on {highest_on}; oversold samples: "
             f"{self.oversold_samples} of {self.samples}, and {self.excess_after_fall_samples} right after origin fell "
             f"below what both had ({_RULES[self.mode]})",
@@ -110,7 +111,8 @@ class Summary:
             f"change of origin taken by the API server -> {_APPLIED[self.mode]}: p50 {p50}, p99 {p99} over "
             f"{self.propagation_samples} changes (of {self.origin_changes}; the others asked for no other capacity)",
             "change of what YARN holds shown by the RM -> claimed on the Node: "
-            f"p50 {_seconds(self.claim_p50_seconds)}, p99 {_seconds(self.claim_p99_seconds)} over {self.claim_samples} changes",
+            f"p50 {_seconds(self.claim_p50_seconds)}, p99 {_seconds(self.claim_p99_seconds)} over "
+            f"{self.claim_samples} changes",
             f"{self.pods_bound} batch pods bound, {self.containers_started} YARN containers ran, "
             f"{self.containers_killed} killed",
         ]

@@ -155,12 +155,13 @@ class EmbeddedYarn:
         """Give host:port for NodeManagers of other processes."""
         return f"{self.options.host}:{self.tracker_port.port}"
 
-    def conf_dir(self, path: Path, *, cluster_id: str = "") -> Path:
+    def conf_dir(self, path: Path, *, cluster_id: str = "", web_port: int | None = None) -> Path:
         """Write a yarn-site.xml that leads here, and give the directory.
 
         Args:
             path: directory; made if missing.
             cluster_id: prefix of the file's name; empty for the only cluster.
+            web_port: where its web services are served; None: nowhere.
         """
         path.mkdir(parents=True, exist_ok=True)
         properties = {
@@ -171,6 +172,8 @@ class EmbeddedYarn:
                 int((self.options.heartbeat_seconds or 1.0) * 1000)
             ),
         }
+        if web_port is not None:
+            properties["yarn.resourcemanager.webapp.address"] = f"{self.options.host}:{web_port}"
         lines = [
             f"  <property><name>{key}</name><value>{value}</value></property>" for key, value in properties.items()
         ]

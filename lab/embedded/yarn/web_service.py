@@ -20,6 +20,8 @@ from lab.embedded.yarn.resource_manager import RMNode
 from lab.embedded.yarn.server import EmbeddedYarn
 from yarn_copilot.hadoop.model import NodeId, NodeResourceUpdate, Resource
 
+_STARTED_ON = 1_700_000_000_000
+
 Oddity = Callable[[web.Request], web.StreamResponse | None]
 """Answer in place of the service, or None to let it answer."""
 
@@ -59,6 +61,7 @@ class EmbeddedWebService:
                 web.get("/ws/v1/cluster/info", self._info),
                 web.get("/ws/v1/cluster/metrics", self._metrics),
                 web.get("/ws/v1/cluster/nodes", self._nodes),
+                web.get("/ws/v1/cluster/nodes/{node}", self._one_node),
                 web.get("/ws/v1/cluster/scheduler", self._scheduler),
                 web.get("/ws/v1/cluster/apps", self._apps),
                 web.post("/ws/v1/cluster/nodes/{node}/resource", self._update),
@@ -91,7 +94,8 @@ class EmbeddedWebService:
         return response
 
     async def _info(self, _: web.Request) -> web.Response:
-        return _json({"clusterInfo": {"state": "STARTED", "haState": "ACTIVE", "resourceManagerVersion": self.version}})
+        info = {"id": _STARTED_ON, "startedOn": _STARTED_ON, "state": "STARTED", "haState": "ACTIVE"}
+        return _json({"clusterInfo": {**info, "resourceManagerVersion": self.version}})
 
     async def _is_active(self, _: web.Request) -> web.Response:
         return web.Response(text="I am Active!")
@@ -114,6 +118,13 @@ class EmbeddedWebService:
         state, now = self._yarn.state, self._yarn.now()
         nodes = [_node(node, now) for node in (*state.nodes.values(), *state.inactive.values())]
         return _json({"nodes": {"node": nodes} if nodes else {}})
+
+    async def _one_node(self, request: web.Request) -> web.Response:
+        text = request.match_info["node"]
+        for known in (*self._yarn.state.nodes.values(), *self._yarn.state.inactive.values()):
+            if str(known.node_id) == text:
+                return _json({"node": _node(known, self._yarn.now())})
+        return _remote(404, "org.apache.hadoop.yarn.webapp.NotFoundException", f"nodeId, {text}, is not found")
 
     async def _scheduler(self, _: web.Request) -> web.Response:
         root = {"type": "capacityScheduler", "queueName": "root", "capacity": 100.0, "maxCapacity": 100.0}
@@ -178,9 +189,11 @@ def _node(node: RMNode, now: float) -> dict[str, Any]:
         "healthReport": "",
         "numContainers": containers,
         "usedMemoryMB": used.memory_mib,
-        "availMemoryMB": node.capability.memory_mib - used.memory_mib,
+        "availMemoryMB": node.scheduler.total.memory_mib - used.memory_mib,
         "usedVirtualCores": used.vcores,
-        "availableVirtualCores": node.capability.vcores - used.vcores,
+        "availableVirtualCores": node.scheduler.total.vcores - used.vcores,
+        # What a NodeManager measures moves with every heartbeat; here the heartbeat's moment stands for it.
+        "resourceUtilization": {"nodePhysicalMemoryMB": round(node.last_heartbeat * 1000)},
         "usedResource": _vector(used),
         "totalResource": _vector(node.capability),
     }
