@@ -67,7 +67,9 @@ def report(console: Console, summary: Summary) -> None:
         console.print(f"FAILED: {failure}", markup=False, soft_wrap=True)
     if not summary.failures():
         sold = "no unit was sold twice, " if summary.mode == "strict" else ""
-        console.print(f"{sold}no container was killed, every claim and capacity is as mode {summary.mode} has it")
+        console.print(
+            f"{sold}no container was killed, claims and capacities are as mode {summary.mode} has them", soft_wrap=True
+        )
 
 
 def _use_embedded(console: Console) -> bool:
