@@ -167,10 +167,7 @@ class EmbeddedBackend:
             "kubernetes": {
                 "kubeconfig": str(self._kubernetes.kubeconfig(folder / "controller.kubeconfig", token=self._token))
             },
-            "hadoop": {
-                **settings["hadoop"],
-                "conf_dir": str(self._yarn.conf_dir(folder / "conf", web_port=self._web.port)),
-            },
+            "hadoop": {**settings["hadoop"], "conf_dir": str(conf_dir)},
             "yarn": {
                 **settings["yarn"],
                 "floor_memory_mib": self.floor.memory_mib,
