@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from lab.controller import ControllerProcess
+from lab.controller import ControllerProcess, Program
 from lab.errors import LabError
 from lab.hadoop.application import Application
 from lab.hadoop.jars import ensure_application, ensure_jars
@@ -189,7 +189,12 @@ class Lab:
         return self._running_group().ports.take()
 
     def controller(
-        self, config: Mapping[str, Any], *, name: str | None = None, token: str | None = None
+        self,
+        config: Mapping[str, Any],
+        *,
+        name: str | None = None,
+        token: str | None = None,
+        program: Program | None = None,
     ) -> ControllerProcess:
         """Make a controller process with the given configuration; start it with its `start()`.
 
@@ -198,6 +203,7 @@ class Lab:
                 Hadoop folder and user, the floor of a NodeManager, a free port of the HTTP interface.
             name: name of the process and its files.
             token: bearer token for the API server; None: the administrator's.
+            program: what is run; None: the product.
         """
         self._count += 1
         controller = ControllerProcess.in_lab(
@@ -207,6 +213,7 @@ class Lab:
             kubernetes=self._kubernetes,
             yarn=self._yarn,
             token=token,
+            program=program,
         )
         self._controllers.append(controller)
         return controller

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -24,10 +25,21 @@ _REPOSITORY: Final = Path(__file__).resolve().parents[1]
 _CALL_TIMEOUT_SECONDS: Final = 5.0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """Say what is run: the product, or a test's program around it, which takes the same arguments."""
+
+    module: str = _MODULE
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
 class ControllerProcess:
     """Start, stop and ask one controller; it may be started again after it ended."""
 
-    def __init__(self, group: ProcessGroup, *, name: str, config: Mapping[str, Any], port: int) -> None:
+    def __init__(
+        self, group: ProcessGroup, *, name: str, config: Mapping[str, Any], port: int, program: Program | None = None
+    ) -> None:
+        program = program or Program()
         self.name = name
         self.url = f"http://127.0.0.1:{port}"
         self.config_path = group.state.folder("controllers") / f"{name}.yaml"
@@ -35,9 +47,9 @@ class ControllerProcess:
         self.process: ServerProcess = group.add(
             Command(
                 name=name,
-                argv=[sys.executable, "-m", _MODULE, "run", "--config", str(self.config_path)],
+                argv=[sys.executable, "-m", program.module, "run", "--config", str(self.config_path)],
                 log_path=group.state.log_path(name),
-                environment={"PYTHONPATH": str(_REPOSITORY), "PYTHONUNBUFFERED": "1"},
+                environment={"PYTHONPATH": str(_REPOSITORY), "PYTHONUNBUFFERED": "1", **program.environment},
             )
         )
 
@@ -51,6 +63,7 @@ class ControllerProcess:
         kubernetes: ControlPlane | None,
         yarn: Yarn | None,
         token: str | None = None,
+        program: Program | None = None,
     ) -> Self:
         """Fill in what the lab knows and make the process; keys that `config` has are left as they are."""
         full = copy.deepcopy(dict(config))
@@ -67,7 +80,7 @@ class ControllerProcess:
                 "yarn",
                 {"floor_memory_mib": yarn.options.floor_memory_mib, "floor_vcores": yarn.options.floor_vcores},
             )
-        return cls(group, name=name, config=full, port=port)
+        return cls(group, name=name, config=full, port=port, program=program)
 
     @property
     def log_path(self) -> Path:

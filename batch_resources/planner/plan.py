@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from batch_resources.ledger import NodeObservation, NodePlan
 from batch_resources.planner import shared, strict
 from batch_resources.planner.orders import obey
 from batch_resources.planner.policy import Mode, Policy
+
+
+class Planner(Protocol):
+    """Be a rule by which a node is planned."""
+
+    def __call__(self, node: NodeObservation, policy: Policy, *, now: float) -> NodePlan:
+        """Decide what both sides may have on one node."""
 
 
 def plan_node(node: NodeObservation, policy: Policy, *, now: float) -> NodePlan:

@@ -17,7 +17,7 @@ from kubernetes.utils.quantity import parse_quantity
 
 from batch_resources.resources import BatchResources
 from lab.cluster import Lab
-from lab.controller import ControllerProcess
+from lab.controller import ControllerProcess, Program
 from lab.hadoop.node_manager import NodeManager
 from lab.kubernetes import bodies
 from lab.kubernetes.bodies import NodeSpec
@@ -135,11 +135,17 @@ class Bridge:
         ]
 
     def controller(
-        self, *configs: Mapping[str, Any], name: str | None = None, token: str | None = None
+        self,
+        *configs: Mapping[str, Any],
+        name: str | None = None,
+        token: str | None = None,
+        program: Program | None = None,
     ) -> ControllerProcess:
         """Make a controller with the rights of `deploy/kubernetes`."""
         config = merged(self.config, {"leader_election": {"namespace": access.NAMESPACE}}, *configs)
-        return self.lab.controller(config, name=name or self.unique("controller"), token=token or self.token)
+        return self.lab.controller(
+            config, name=name or self.unique("controller"), token=token or self.token, program=program
+        )
 
     def start(self, *configs: Mapping[str, Any]) -> ControllerProcess:
         """Start a controller and wait until it is ready."""

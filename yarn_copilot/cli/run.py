@@ -8,9 +8,11 @@ import gc
 import logging
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from batch_resources.planner.plan import Planner, plan_node
 from yarn_copilot.cli.about import program_version
 from yarn_copilot.cli.clusters import ClusterClients, surroundings
 from yarn_copilot.cli.place import Place, find_place
@@ -22,6 +24,7 @@ from yarn_copilot.config.watching import ConfigWatcher
 from yarn_copilot.controller.api.server import APIServer
 from yarn_copilot.controller.program import Controller, Outside
 from yarn_copilot.controller.reading import Reader
+from yarn_copilot.controller.steps import StepListener, ignore
 from yarn_copilot.errors import ConfigError
 from yarn_copilot.hadoop.configuration import ClusterFiles, read_cluster_files
 from yarn_copilot.hadoop.configuration_watching import ClusterChanges, ClusterWatcher
@@ -40,12 +43,26 @@ _COLLECTOR_THRESHOLDS: Final = (10_000, 20, 20)
 """Python's own (700, 10, 10) spends a third of a start with 5,000 nodes on looking through lists being decoded."""
 
 
-def run_controller(config: Path, *, environ: Mapping[str, str]) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    """Hold what a program around the controller may put in; the product runs with the defaults.
+
+    Attributes:
+        decide: the planner.
+        on_step: told of each step of a transfer.
+    """
+
+    decide: Planner = plan_node
+    on_step: StepListener = ignore
+
+
+def run_controller(config: Path, *, environ: Mapping[str, str], hooks: Hooks | None = None) -> int:
     """Run until a signal.
 
     Args:
         config: the settings file; it is watched while the program runs.
         environ: the process's environment.
+        hooks: what a test puts in.
 
     Returns:
         The exit code: 0 after SIGTERM or SIGINT, 1 when a part ended that should not.
@@ -68,7 +85,7 @@ def run_controller(config: Path, *, environ: Mapping[str, str]) -> int:
         },
     )
     _spare_collector()
-    return asyncio.run(_run(config, settings, clusters, environ))
+    return asyncio.run(_run(config, settings, clusters, environ, hooks or Hooks()))
 
 
 def _spare_collector() -> None:
@@ -82,11 +99,13 @@ def _spare_collector() -> None:
     gc.set_threshold(*_COLLECTOR_THRESHOLDS)
 
 
-async def _run(config: Path, settings: Settings, clusters: ClusterFiles, environ: Mapping[str, str]) -> int:
+async def _run(
+    config: Path, settings: Settings, clusters: ClusterFiles, environ: Mapping[str, str], hooks: Hooks
+) -> int:
     stop = asyncio.Event()
     async with AsyncExitStack() as stack:
         stack.enter_context(stop_on_signals(stop))
-        parts = await _build(config, settings, clusters, environ, stack)
+        parts = await _build(config, settings, clusters, environ, hooks, stack)
         server = APIServer(
             parts.reader, parts.metrics, bind_address=settings.server.bind_address, port=settings.server.port
         )
@@ -145,6 +164,7 @@ async def _build(
     settings: Settings,
     clusters: ClusterFiles,
     environ: Mapping[str, str],
+    hooks: Hooks,
     stack: AsyncExitStack,
 ) -> _Parts:
     clock, metrics = SystemClock(), Metrics()
@@ -168,6 +188,8 @@ async def _build(
             events=events,
             clock=clock,
             metrics=metrics,
+            decide=hooks.decide,
+            on_step=hooks.on_step,
         ),
     )
     teller = ReloadTeller(config, settings, metrics=metrics, events=events, apply=controller.apply)

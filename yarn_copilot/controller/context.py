@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from batch_resources.planner.plan import Planner
 from yarn_copilot.controller.book import NodeBook
 from yarn_copilot.controller.dirty import DirtyNodes
 from yarn_copilot.controller.gate import WriteGate
 from yarn_copilot.controller.ports import Clock
 from yarn_copilot.controller.pulse import Pulse
 from yarn_copilot.controller.state.nodes import NodeReducer, NodeTable
+from yarn_copilot.controller.steps import StepListener
 from yarn_copilot.observability.metrics import Metrics
 
 
@@ -26,3 +28,5 @@ class LoopContext:
     clock: Clock
     metrics: Metrics
     pulse: Pulse
+    decide: Planner
+    on_step: StepListener

@@ -14,6 +14,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
+from batch_resources.planner.plan import Planner, plan_node
 from yarn_copilot.config.settings import CpuUnit, Settings
 from yarn_copilot.controller.book import NodeBook
 from yarn_copilot.controller.cluster_set import ClusterSet
@@ -32,6 +33,7 @@ from yarn_copilot.controller.state.metric_ages import MetricAges, reduce_node_me
 from yarn_copilot.controller.state.nodes import NodeReducer, NodeTable
 from yarn_copilot.controller.state.pods import PodLedger, PodReducer
 from yarn_copilot.controller.state.selectors import LabelSelector
+from yarn_copilot.controller.steps import StepListener, ignore
 from yarn_copilot.controller.third_party.reconciler import ClaimReconciler
 from yarn_copilot.controller.translation import to_book_settings, to_policy
 from yarn_copilot.controller.watches import KubernetesWatches
@@ -59,6 +61,8 @@ class Outside:
         events: where changes are told.
         clock: both clocks.
         metrics: what is counted.
+        decide: the planner.
+        on_step: told of each step of a transfer.
     """
 
     kubernetes: KubeClient
@@ -67,6 +71,8 @@ class Outside:
     events: EventSink
     clock: Clock
     metrics: Metrics
+    decide: Planner = plan_node
+    on_step: StepListener = ignore
 
 
 class Controller:
@@ -144,6 +150,8 @@ class Controller:
             clock=outside.clock,
             metrics=outside.metrics,
             pulse=self.pulse,
+            decide=outside.decide,
+            on_step=outside.on_step,
         )
 
         def build(state: ClusterState, port: ClusterPort, settings: Settings) -> ClusterLoops:

@@ -13,11 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from batch_resources.resources import YarnResources
+from batch_resources.sends import unconfirmed
 from yarn_copilot.controller.context import LoopContext
 from yarn_copilot.controller.manager_reports import to_yarn
 from yarn_copilot.controller.memory import ManagerMemory
 from yarn_copilot.controller.ports import ResourceManager, SchedulerReader
 from yarn_copilot.controller.state.cluster import Changes, ClusterState
+from yarn_copilot.controller.steps import Step
 from yarn_copilot.controller.waiting import wait_at_most
 from yarn_copilot.errors import YarnCopilotError
 from yarn_copilot.hadoop.model import NodeId, SchedulerReading
@@ -56,6 +58,7 @@ class ClusterPoller:
         self._dirty = context.dirty
         self._clock = context.clock
         self._metrics = context.metrics
+        self._on_step = context.on_step
         self.settings = settings
         self._on_reachable = on_reachable
         self._on_applied = on_applied
@@ -125,10 +128,11 @@ class ClusterPoller:
             touched = manager.node_id in changes.nodes
             if not touched and self._is_quiet(manager, incarnation) and not self._book.reports.needs_proof(manager):
                 continue
-            waiting = manager.sends
+            waiting = unconfirmed(manager.sends)
             changed = self._book.reports.take(manager, self._state, now=now)
             self._is_falling = self._is_falling or manager.evidence.is_falling
-            if waiting and not manager.sends and self._shows(manager, waiting[-1].resources):
+            if waiting and not unconfirmed(manager.sends) and self._shows(manager, waiting[-1].resources):
+                self._on_step(Step.UPDATE_CONFIRMED, name)
                 self._on_applied(manager, name)
             if changed or touched:
                 self._dirty.mark(name)
@@ -161,7 +165,7 @@ class ClusterPoller:
 
     def _tell_metrics(self, now: float) -> None:
         state = self._state
-        pending = sum(1 for _, manager in self._book.managers_of_cluster(state.cluster) if manager.sends)
+        pending = sum(1 for _, manager in self._book.managers_of_cluster(state.cluster) if unconfirmed(manager.sends))
         self._metrics.set_cluster(
             state.cluster, reachable=state.reachable, age=state.age_seconds(now), pending_updates=pending
         )

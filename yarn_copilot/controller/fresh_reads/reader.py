@@ -14,6 +14,7 @@ from yarn_copilot.controller.context import LoopContext
 from yarn_copilot.controller.permissions import FreshRead
 from yarn_copilot.controller.ports import NodeReader, PodLister
 from yarn_copilot.controller.state.pods import PodLedger, PodReducer
+from yarn_copilot.controller.steps import Step
 from yarn_copilot.errors import YarnCopilotError
 
 logger = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ class FreshReads:
         self._reduce_node = context.reduce_node
         self._pods = pods
         self._reduce_pod = reduce_pod
+        self._on_step = context.on_step
         self._waiting: dict[str, None] = {}
         self._in_flight: set[str] = set()
         self._available = asyncio.Event()
@@ -83,6 +85,7 @@ class FreshReads:
         memory = self._book.memory(name)
         if memory is None or self._gate.why_not_yarn():
             return
+        self._on_step(Step.READ_BEGUN, name)
         began_at = self._clock.monotonic()
         try:
             pods = await self._lister.list_node_pods(name)
@@ -96,4 +99,5 @@ class FreshReads:
         read = FreshRead(requested=requested, facts=facts, began_at=began_at)
         if self._book.memory(name) is memory and facts.uid == memory.uid and memory.permissions.take_read(read):
             self._dirty.mark(name)
+        self._on_step(Step.READ_DONE, name)
         self._metrics.observe_cycle("fresh_reads", self._clock.monotonic() - began_at)

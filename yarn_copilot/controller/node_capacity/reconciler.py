@@ -20,6 +20,7 @@ from yarn_copilot.controller.context import LoopContext
 from yarn_copilot.controller.memory import ManagerMemory
 from yarn_copilot.controller.node_capacity.backoff import note_recognized, note_unrecognized
 from yarn_copilot.controller.ports import ResourceManager
+from yarn_copilot.controller.steps import Step
 from yarn_copilot.errors import YarnCopilotError
 from yarn_copilot.hadoop.errors import HadoopRPCError, NodeRefusedError
 from yarn_copilot.hadoop.model import NodeId, NodeResourceUpdate, Resource
@@ -64,6 +65,7 @@ class CapacityReconciler:
         self._gate = context.gate
         self._clock = context.clock
         self._metrics = context.metrics
+        self._on_step = context.on_step
         self._on_sent = on_sent
         self._on_refused = on_refused
         self.decide_again: Callable[[Wanted], YarnResources | None] = lambda wanted: wanted.resources
@@ -154,6 +156,7 @@ class CapacityReconciler:
         for wanted in batch.values():
             wanted.manager.sends = record_send(wanted.manager.sends, wanted.resources, now=sent_at)
             wanted.manager.restart_evidence()
+            self._on_step(Step.UPDATE_SENDING, wanted.node)
         self._on_sent()
         try:
             await self._resource_manager.update_node_resource(updates)
@@ -185,6 +188,7 @@ class CapacityReconciler:
         for wanted in batch.values():
             wanted.manager.sends = mark_answered(wanted.manager.sends, sent_at=sent_at, now=now)
             note_recognized(wanted.manager)
+            self._on_step(Step.UPDATE_ANSWERED, wanted.node)
             self._metrics.observe_propagation("sent", sent_at - wanted.since)
         self._failures = 0
         self.last_error = ""

@@ -11,7 +11,6 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 from batch_resources.ledger import ClaimAction, NodePlan
-from batch_resources.planner.plan import plan_node
 from batch_resources.planner.policy import Mode, Policy
 from batch_resources.resources import YarnResources
 from yarn_copilot.controller.context import LoopContext
@@ -105,7 +104,7 @@ class PlanningLoop:
         observation = book.observe(memory, self.policy, now=now)
         if observation is None:
             return None
-        plan = plan_node(observation, self.policy, now=now)
+        plan = self._context.decide(observation, self.policy, now=now)
         memory.plan, memory.planned_at = plan, now
         self._hand_over(memory, plan, since=since)
         self._notices.update(facts, memory, plan, self._pods.unreadable(name))
@@ -130,7 +129,7 @@ class PlanningLoop:
         observation = self._context.book.observe(memory, self.policy, now=now)
         if observation is None:
             return None
-        for decision in plan_node(observation, self.policy, now=now).managers:
+        for decision in self._context.decide(observation, self.policy, now=now).managers:
             if decision.key == wanted.manager.key and decision.sends_update:
                 return decision.next_value
         return None

@@ -20,6 +20,7 @@ from yarn_copilot.controller.context import LoopContext
 from yarn_copilot.controller.memory import ClaimMemory, NodeMemory
 from yarn_copilot.controller.ports import NodeAnnotationWriter, NodeReader
 from yarn_copilot.controller.state.nodes import NodeFacts
+from yarn_copilot.controller.steps import Step
 from yarn_copilot.errors import YarnCopilotError
 from yarn_copilot.kube.errors import (
     ConflictError,
@@ -59,6 +60,7 @@ class ClaimReconciler:
         self._gate = context.gate
         self._clock = context.clock
         self._metrics = context.metrics
+        self._on_step = context.on_step
         self._on_refused = on_refused
         self._waiting: dict[str, None] = {}
         self._in_flight: set[str] = set()
@@ -141,6 +143,7 @@ class ClaimReconciler:
             following = facts.counter.next(self._book.term_name).text()
             changed[CLAIM_COUNTER_ANNOTATION] = None if claim is None else following
             had_one = memory.permissions.note_patch_issued()
+        self._on_step(Step.CLAIM_SENDING, facts.name)
         began_at = self._clock.monotonic()
         try:
             node = await self._writer.patch_node_annotations(facts.name, expected=expected, changed=changed)
@@ -153,6 +156,7 @@ class ClaimReconciler:
         self._metrics.count_write("kubernetes", "applied")
         self._metrics.observe_cycle("third_party", self._clock.monotonic() - began_at)
         self._note_success(memory, node, claim)
+        self._on_step(Step.CLAIM_LANDED, facts.name)
         if claim is None:
             logger.info("Claim removed", extra={"node": facts.name})
         else:
