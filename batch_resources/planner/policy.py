@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -15,6 +16,12 @@ class Mode(StrEnum):
 
     SHARED = "shared"
     STRICT = "strict"
+
+
+def strictest(modes: Iterable[Mode]) -> Mode | None:
+    """Give the mode that counts where several are asked for: the one that sells less; None where none is."""
+    asked = set(modes)
+    return Mode.STRICT if Mode.STRICT in asked else Mode.SHARED if asked else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

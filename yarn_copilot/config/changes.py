@@ -6,11 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
-
 from yarn_copilot.config.fields import render_value, setting_fields, value_at
+from yarn_copilot.config.settings import Section
 
-S = TypeVar("S", bound=BaseModel)
+S = TypeVar("S", bound=Section)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +28,10 @@ def changed_fields(old: S, new: S) -> ChangedFields:
     """List the fields that differ."""
     fields = setting_fields(type(old))
     changed = [path for path in fields if value_at(old, path) != value_at(new, path)]
+    fixed = {path for path in changed if not fields[path].reloadable} | old.fixed_changes(new)
     return ChangedFields(
-        reloadable=tuple(path for path in changed if fields[path].reloadable),
-        needs_restart=tuple(path for path in changed if not fields[path].reloadable),
+        reloadable=tuple(path for path in changed if path not in fixed),
+        needs_restart=tuple(path for path in changed if path in fixed),
     )
 
 

@@ -51,7 +51,9 @@ class SettingField:
     @property
     def allowed(self) -> str:
         """Say which values are allowed, as the end of a sentence."""
-        if self.choices:
+        if self.kind == "map" and self.choices:
+            text = "a map from names to one of " + ", ".join(self.choices)
+        elif self.choices:
             text = "one of " + ", ".join(self.choices)
         else:
             text = _KIND_WORDS[self.kind] + (f" of {self.unit}" if self.unit else "")
@@ -197,8 +199,10 @@ def _base_type(annotation: object) -> tuple[object, bool]:
 def _kind(base: object) -> tuple[str, tuple[str, ...]]:
     if isinstance(base, type) and issubclass(base, StrEnum):
         return "choice", tuple(member.value for member in base)
-    if get_origin(base) in (dict, tuple):
-        return ("map" if get_origin(base) is dict else "list"), ()
+    if get_origin(base) is dict:
+        return "map", _kind(_base_type(get_args(base)[1])[0])[1]
+    if get_origin(base) is tuple:
+        return "list", ()
     known: dict[object, str] = {float: "number", int: "integer", bool: "boolean", str: "text", Path: "text"}
     return known[base], ()
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from yarn_copilot.config.selectors import SelectorError, parse_selector
-from yarn_copilot.config.settings import Settings, SharingMode
+from yarn_copilot.config.settings import Settings
 
 RULE_SENTENCES: Final[tuple[str, ...]] = (
     "`kubernetes.request_timeout_seconds` and `hadoop.call_timeout_seconds` are below "
@@ -24,7 +24,7 @@ RULE_SENTENCES: Final[tuple[str, ...]] = (
     "`capacity.kubernetes_max_silence_seconds` is at least `kubernetes.watch_silence_timeout_seconds`: a healthy "
     "watch may be quiet for so long.",
     "`yarn.message_lifetime_seconds` is at least `hadoop.call_timeout_seconds`.",
-    "With `capacity.mode: strict`, `yarn.message_lifetime_seconds` is above `hadoop.call_timeout_seconds`: an update "
+    "Where mode strict is used, `yarn.message_lifetime_seconds` is above `hadoop.call_timeout_seconds`: an update "
     "may wait in the ResourceManager after its call has ended.",
     "In `capacity.strict`, `yarn_weight` or `kubernetes_weight` is above 0.",
     "`capacity.strict.fresh_read_seconds` is below `capacity.strict.settle_seconds`.",
@@ -124,7 +124,7 @@ def _silence(settings: Settings) -> Iterator[Problem]:
 
 def _strict(settings: Settings) -> Iterator[Problem]:
     strict, yarn, call = settings.capacity.strict, settings.yarn, settings.hadoop.call_timeout_seconds
-    if settings.capacity.mode is SharingMode.STRICT and yarn.message_lifetime_seconds == call:
+    if settings.capacity.is_strict_somewhere and yarn.message_lifetime_seconds == call:
         yield Problem(
             "yarn.message_lifetime_seconds",
             f"is {call:g} but must be above hadoop.call_timeout_seconds in mode strict, because an update may wait in "
@@ -144,13 +144,18 @@ def _strict(settings: Settings) -> Iterator[Problem]:
 
 def _selectors(settings: Settings) -> Iterator[Problem]:
     managers = settings.node_managers
-    for name, text in (("pod_selector", managers.pod_selector), ("host_node_selector", managers.host_node_selector)):
+    named = [
+        ("node_managers.pod_selector", managers.pod_selector),
+        ("node_managers.host_node_selector", managers.host_node_selector),
+        *((f"capacity.node_modes.{text}", text) for text in settings.capacity.node_modes),
+    ]
+    for path, text in named:
         if text is None:
             continue
         try:
             parse_selector(text)
         except SelectorError as error:
-            yield Problem(f"node_managers.{name}", str(error))
+            yield Problem(path, str(error))
 
 
 def _weights(settings: Settings) -> Iterator[Problem]:

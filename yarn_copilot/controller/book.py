@@ -13,7 +13,7 @@ from batch_resources.annotations.origin import OriginState
 from batch_resources.growth import observe_origin
 from batch_resources.ledger import ManagerKey, ManagerObservation, NodeObservation
 from batch_resources.planner.claim import manager_claim
-from batch_resources.planner.policy import Policy
+from batch_resources.planner.policy import Mode, Policy, strictest
 from yarn_copilot.controller.departure import Departures
 from yarn_copilot.controller.identity.matching import Candidate, candidates, match
 from yarn_copilot.controller.manager_reports import BookSettings, ManagerReports
@@ -135,7 +135,15 @@ class NodeBook:
             memory = self.memories[name] = NodeMemory(name=name, uid=facts.uid)
             memory.permissions.note_version(facts, now=now)
         self._assign(memory, found, now=now)
+        self._set_mode(memory, facts, now=now)
         return memory
+
+    def _set_mode(self, memory: NodeMemory, facts: NodeFacts, *, now: float) -> None:
+        """Find out how the node is planned: by its labels, else by the strictest mode of its clusters."""
+        asked = (self.settings.cluster_modes.get(key.cluster, self.settings.default_mode) for key in memory.managers)
+        memory.mode = facts.mode or strictest(asked) or self.settings.default_mode
+        for manager in memory.managers.values():
+            manager.set_strict(memory.mode is Mode.STRICT, now=now)
 
     def heartbeat_seconds(self, cluster: str) -> float:
         """Give the heartbeat interval of a cluster's NodeManagers."""

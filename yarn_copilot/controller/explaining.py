@@ -36,6 +36,7 @@ def explain_node(view: NodeView, plan: NodePlan | None, policy: Policy, why_no_w
         else:
             sentences.append("The node has not been planned yet: the first complete view is still missing.")
         return sentences
+    sentences.append(f"The node is planned by mode {policy.mode.value}.")
     sentences.extend(_budget(view, plan, policy))
     sentences.extend(_orders(view, plan))
     by_key = {(manager.cluster, manager.node_id): manager for manager in view.node_managers}

@@ -23,6 +23,7 @@ class WriteGate:
         kubernetes_contact: Callable[[], float | None],
         has_complete_view: Callable[[], bool],
         max_silence_seconds: float,
+        observes: bool = False,
     ) -> None:
         """Take leadership, clock and the callables that tell the views' state.
 
@@ -32,7 +33,9 @@ class WriteGate:
             kubernetes_contact: moment of the last sign of life of the node and pod watches, the older of both.
             has_complete_view: whether nodes and pods were listed completely.
             max_silence_seconds: longest silence of the API server at which YARN is still told something.
+            observes: nothing may ever be written by this process.
         """
+        self._observes = observes
         self._leadership = leadership
         self._clock = clock
         self._kubernetes_contact = kubernetes_contact
@@ -53,6 +56,8 @@ class WriteGate:
 
     def why_not_kubernetes(self) -> str:
         """Say why no Node may be patched now; empty when it may."""
+        if self._observes:
+            return "mode observe writes nothing"
         if not self._leadership.is_leader:
             return "another replica is leader"
         if not self._has_complete_view():

@@ -75,7 +75,7 @@ class KubernetesIntake:
 
 
 def _identity(facts: NodeFacts) -> tuple[object, ...]:
-    return (facts.uid, facts.host_daemon, facts.node_id, facts.cluster, facts.addresses)
+    return (facts.uid, facts.host_daemon, facts.node_id, facts.cluster, facts.addresses, facts.mode)
 
 
 def _has_ours(facts: NodeFacts) -> tuple[bool, bool]:

@@ -8,11 +8,12 @@ planner's observation of it. No I/O.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from batch_resources.applied import ManagerReading, observe_reading, start_anew
 from batch_resources.evidence import UseReading, observe_use
 from batch_resources.ledger import ManagerObservation
+from batch_resources.planner.policy import Mode
 from batch_resources.resources import ZERO_YARN, YarnResources
 from batch_resources.sends import all_show, confirm, expire, mark_confirmed, may_disturb_use
 from yarn_copilot.controller.memory import ManagerMemory
@@ -29,7 +30,8 @@ class BookSettings:
     foreign_hold_seconds: float
     default_cluster: str | None
     cluster_weights: Mapping[str, int]
-    is_strict: bool = False
+    default_mode: Mode = Mode.SHARED
+    cluster_modes: Mapping[str, Mode] = field(default_factory=dict)
     drains_cordoned: bool = False
 
 
@@ -63,7 +65,7 @@ class ManagerReports:
             manager.incarnation = state.incarnation
             manager.restart_evidence()
         report = None if manager.node_id is None else state.reports.get(manager.node_id)
-        if self.settings.is_strict:
+        if manager.is_strict:
             self._take_strictly(manager, state, report)
         elif manager.sends:
             manager.sends = expire(manager.sends, now=now, lifetime_seconds=self.settings.message_lifetime_seconds)
@@ -104,18 +106,22 @@ class ManagerReports:
             incarnation=(state.incarnation, "" if scheduled is None else scheduled.incarnation),
             heartbeat="" if scheduled is None else scheduled.heartbeat,
         )
-        counts = self.outlives_earlier_leaders(state) and all_show(manager.sends, capacity)
+        counts = self.outlives_earlier_leaders(manager, state) and all_show(manager.sends, capacity)
         manager.applied = observe_reading(manager.applied, reading, counts=counts)
 
-    def outlives_earlier_leaders(self, state: ClusterState | None) -> bool:
-        """Tell whether a cluster's newest read began after every message of an earlier leader had died."""
+    def outlives_earlier_leaders(self, manager: ManagerMemory, state: ClusterState | None) -> bool:
+        """Tell whether a cluster's newest read began after every message had died that this term has no record of.
+
+        Those are messages of an earlier leader, and our own of a time when mode strict did not count here.
+        """
         if state is None or state.read_began_at is None or self.office_since is None:
             return False
-        return state.read_began_at - self.office_since >= self.settings.message_lifetime_seconds
+        since = self.office_since if manager.strict_since is None else max(self.office_since, manager.strict_since)
+        return state.read_began_at - since >= self.settings.message_lifetime_seconds
 
     def needs_proof(self, manager: ManagerMemory) -> bool:
         """Tell whether the scheduler's own figures of a NodeManager could prove something that is not proven yet."""
-        if not self.settings.is_strict or manager.node_id is None:
+        if not manager.is_strict or manager.node_id is None:
             return False
         report = self.of(manager)
         if report is None or report.state not in USE_IS_KNOWN:
@@ -142,7 +148,7 @@ class ManagerReports:
             used=self._used(manager),
             used_is_proven=manager.evidence.complete,
             proven=self._proven(manager),
-            outlives_earlier_leaders=self.outlives_earlier_leaders(self._clusters.get(manager.key.cluster)),
+            outlives_earlier_leaders=self.outlives_earlier_leaders(manager, self._clusters.get(manager.key.cluster)),
             sends=manager.sends,
             weight=self.settings.cluster_weights.get(manager.key.cluster, 1),
             retry_at=manager.retry_at,
@@ -151,7 +157,7 @@ class ManagerReports:
         )
 
     def _used(self, manager: ManagerMemory) -> YarnResources | None:
-        if not self.settings.is_strict or self._is_proven_empty(manager):
+        if not manager.is_strict or self._is_proven_empty(manager):
             return manager.evidence.settled
         return manager.applied.used
 

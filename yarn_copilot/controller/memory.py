@@ -13,6 +13,7 @@ from batch_resources.applied import AppliedEvidence, start_anew
 from batch_resources.evidence import UseEvidence, distrust, forget_pending
 from batch_resources.growth import Window
 from batch_resources.ledger import ManagerKey, NodePlan
+from batch_resources.planner.policy import Mode
 from batch_resources.resources import BatchResources
 from batch_resources.sends import Sends
 from yarn_copilot.controller.identity.matching import Candidate
@@ -31,6 +32,8 @@ class ManagerMemory:
         node_id: parsed form of the key's node id; None while the RM does not list the NodeManager.
         candidate: pod or Node that it stands for; None when that is gone and only its use is still watched.
         applied: what is proven to be in force, for mode strict.
+        is_strict: its node is planned by mode strict; `strict_since` is the moment at which that began here, None where
+            it has always been so.
         incarnation: which ResourceManager the evidence comes from.
         not_running_since: monotonic moment since which its use is unknown; None while it is known.
         unrecognized_count: consecutive "unrecognized node" answers, for the back-off.
@@ -42,6 +45,8 @@ class ManagerMemory:
     evidence: UseEvidence = field(default_factory=UseEvidence)
     sends: Sends = ()
     applied: AppliedEvidence = field(default_factory=AppliedEvidence)
+    is_strict: bool = False
+    strict_since: float | None = None
     incarnation: int = 0
     not_running_since: float | None = None
     unrecognized_count: int = 0
@@ -51,6 +56,13 @@ class ManagerMemory:
         """Ask for two new reads before use, or a claim, may fall."""
         self.evidence = forget_pending(self.evidence)
         self.applied = start_anew(self.applied)
+
+    def set_strict(self, is_strict: bool, *, now: float) -> None:
+        """Take over the mode of the node; what mode strict needs to know begins anew where it was not kept."""
+        if is_strict and not self.is_strict:
+            self.strict_since = now
+            self.applied = AppliedEvidence()
+        self.is_strict = is_strict
 
     def distrust_use(self) -> None:
         """Ask for two new reads before use may fall below the claim that is found."""
@@ -109,6 +121,7 @@ class NodeMemory:
 
     Attributes:
         name: the Node's name.
+        mode: how the node is planned.
         uid: identity of the Node object; another one under the same name starts anew.
         unread_claim: part of the claim found at the start that NodeManagers hold which could not be read yet.
         empty_since: monotonic moment since which no NodeManager has been on the node.
@@ -119,6 +132,7 @@ class NodeMemory:
 
     name: str
     uid: str
+    mode: Mode = Mode.SHARED
     window: Window = ()
     managers: dict[ManagerKey, ManagerMemory] = field(default_factory=dict)
     claim: ClaimMemory = field(default_factory=ClaimMemory)

@@ -35,7 +35,7 @@ from yarn_copilot.controller.state.pods import PodLedger, PodReducer
 from yarn_copilot.controller.state.selectors import LabelSelector
 from yarn_copilot.controller.steps import StepListener, ignore
 from yarn_copilot.controller.third_party.reconciler import ClaimReconciler
-from yarn_copilot.controller.translation import to_book_settings, to_policy
+from yarn_copilot.controller.translation import to_book_settings, to_node_modes, to_policy
 from yarn_copilot.controller.watches import KubernetesWatches
 from yarn_copilot.kube.client import KubeClient
 from yarn_copilot.observability.metrics import Metrics
@@ -96,7 +96,11 @@ class Controller:
         managers = settings.node_managers
         intake = KubernetesIntake(self.dirty, outside.clock, self.notices.tell_foreign_writer)
         host_selector = LabelSelector.parse(managers.host_node_selector) if managers.host_node_selector else None
-        self.reduce_node = NodeReducer(host_selector, physical_cpu=settings.capacity.cpu_unit is CpuUnit.PHYSICAL)
+        self.reduce_node = NodeReducer(
+            host_selector,
+            physical_cpu=settings.capacity.cpu_unit is CpuUnit.PHYSICAL,
+            modes=to_node_modes(settings),
+        )
         self.reduce_pod = PodReducer(LabelSelector.parse(managers.pod_selector))
         self.nodes = NodeTable(intake.node_changed)
         self.nodes.on_version, self.nodes.on_gap = intake.version_seen, intake.versions_missed
@@ -140,6 +144,7 @@ class Controller:
             kubernetes_contact=self.watches.contact,
             has_complete_view=self.watches.is_complete,
             max_silence_seconds=settings.capacity.kubernetes_max_silence_seconds,
+            observes=settings.capacity.observes,
         )
         context = LoopContext(
             book=self.book,

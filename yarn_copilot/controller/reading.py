@@ -109,7 +109,7 @@ class Reader:
             claimed=_batch(facts.claimed),
             claim_wanted=_batch(plan.claim if plan else None),
             node_managers=[self._manager(manager, plan, now) for manager in memory.managers.values()] if memory else [],
-            mode=self._controller.planning.policy.mode.value,
+            mode="" if memory is None else memory.mode.value,
             orders=order_views(orders, wall),
             drain=drain_view(
                 plan,
@@ -143,7 +143,7 @@ class Reader:
             return None
         memory = self._controller.book.memory(name)
         writes = self._controller.gate.why_not_yarn()
-        return explain_node(view, memory.plan if memory else None, self._controller.planning.policy, writes)
+        return explain_node(view, memory.plan if memory else None, self._controller.planning.policy_of(memory), writes)
 
     def table(self) -> MetricsTable:
         """Give the rows of one scrape."""

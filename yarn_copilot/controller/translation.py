@@ -9,9 +9,10 @@ from __future__ import annotations
 from batch_resources.planner.policy import Boundary, Mode, Policy
 from batch_resources.resources import BatchResources, YarnResources
 from batch_resources.units import UnitModel
-from yarn_copilot.config.settings import Settings, SharingMode, StrictSettings
+from yarn_copilot.config.settings import Settings, StrictSettings
 from yarn_copilot.controller.cluster_view.poller import PollSettings
 from yarn_copilot.controller.manager_reports import BookSettings
+from yarn_copilot.controller.state.selectors import LabelSelector
 
 
 def to_policy(settings: Settings) -> Policy:
@@ -29,7 +30,8 @@ def to_policy(settings: Settings) -> Policy:
         origin_max_age_seconds=capacity.origin_max_age_seconds,
         require_node_metric=capacity.require_node_metric,
         growth_window_seconds=capacity.growth_window_seconds,
-        mode=Mode(capacity.mode.value),
+        mode=Mode(capacity.default_mode.value),
+        observes=capacity.observes,
         boundary=_to_boundary(capacity.strict),
     )
 
@@ -56,8 +58,15 @@ def to_book_settings(settings: Settings) -> BookSettings:
         default_cluster=settings.node_managers.default_cluster,
         cluster_weights=settings.node_managers.cluster_weights,
         drains_cordoned=settings.node_managers.drain_cordoned_nodes,
-        is_strict=settings.capacity.mode is SharingMode.STRICT,
+        default_mode=Mode(settings.capacity.default_mode.value),
+        cluster_modes={id_: Mode(mode.value) for id_, mode in settings.capacity.cluster_modes.items()},
     )
+
+
+def to_node_modes(settings: Settings) -> list[tuple[LabelSelector, Mode]]:
+    """Give the modes that labels of Nodes ask for."""
+    modes = settings.capacity.node_modes
+    return [(LabelSelector.parse(text), Mode(mode.value)) for text, mode in modes.items()]
 
 
 def to_poll_settings(settings: Settings) -> PollSettings:

@@ -7,8 +7,10 @@ take effect without a restart; the others are reported as "needs restart".
 
 from __future__ import annotations
 
+from typing import Self
+
 from yarn_copilot.config.settings.base import RELOADABLE, FilePath, Seconds, Section
-from yarn_copilot.config.settings.capacity import CapacitySettings, CpuUnit, ReserveSettings, SharingMode
+from yarn_copilot.config.settings.capacity import CapacitySettings, CpuUnit, NodeMode, ReserveSettings, SharingMode
 from yarn_copilot.config.settings.hadoop import HadoopSettings, Transport, TransportChoice
 from yarn_copilot.config.settings.kubernetes import KubernetesSettings
 from yarn_copilot.config.settings.process import LeaderElectionSettings, LogSettings, ServerSettings
@@ -24,6 +26,7 @@ __all__ = [
     "LeaderElectionSettings",
     "LogSettings",
     "NodeManagerSettings",
+    "NodeMode",
     "RELOADABLE",
     "ReserveSettings",
     "Seconds",
@@ -49,3 +52,7 @@ class Settings(Section):
     leader_election: LeaderElectionSettings = LeaderElectionSettings()
     server: ServerSettings = ServerSettings()
     log: LogSettings = LogSettings()
+
+    def fixed_changes(self, other: Self) -> frozenset[str]:
+        """Keep a process that observes from writing, and the other way round: only one of both holds a Lease."""
+        return frozenset({"capacity.mode"}) if self.capacity.observes != other.capacity.observes else frozenset()

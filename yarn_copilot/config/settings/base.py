@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -21,3 +21,7 @@ class Section(BaseModel):
     """Be the base of every section: frozen, strict, no unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    def fixed_changes(self, other: Self) -> frozenset[str]:
+        """Name fields marked reloadable that need a restart for this change all the same, by dotted path."""
+        return frozenset()

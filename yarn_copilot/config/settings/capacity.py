@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import Field
 
@@ -16,6 +17,18 @@ class SharingMode(StrEnum):
 
     SHARED = "shared"
     STRICT = "strict"
+    OBSERVE = "observe"
+
+
+class NodeMode(StrEnum):
+    """Choose how the idle capacity of some nodes is shared."""
+
+    SHARED = "shared"
+    STRICT = "strict"
+
+
+NodeModeChoice = Annotated[NodeMode, Field(strict=False)]
+"""Hold a mode, written as text."""
 
 
 class CpuUnit(StrEnum):
@@ -53,11 +66,41 @@ class ReserveSettings(Section):
 class CapacitySettings(Section):
     """Say how capacity follows origin."""
 
+    @property
+    def observes(self) -> bool:
+        """Tell whether nothing is written at all."""
+        return self.mode is SharingMode.OBSERVE
+
+    @property
+    def default_mode(self) -> NodeMode:
+        """Give the mode by which a node is planned for which no other is named."""
+        return self.observed_mode if self.observes else NodeMode(self.mode.value)
+
+    @property
+    def is_strict_somewhere(self) -> bool:
+        """Tell whether any node may be planned by mode strict."""
+        return NodeMode.STRICT in (self.default_mode, *self.cluster_modes.values(), *self.node_modes.values())
+
     mode: SharingMode = Field(
         SharingMode.STRICT,
         strict=False,
-        description="How the free part is shared. strict: a boundary on each node, so that the two schedulers together never hold more than origin. shared: Koordinator's documented rule, free capacity is offered to both and a conflict is repaired afterwards.",
+        description="How the free part is shared. strict: a boundary on each node, so that the two schedulers together never hold more than origin. shared: Koordinator's documented rule, free capacity is offered to both and a conflict is repaired afterwards. observe: everything is computed and shown and nothing is written, to no server, not even the Lease or an Event; to or from observe needs a restart.",
         json_schema_extra=RELOADABLE,
+    )
+    observed_mode: NodeMode = Field(
+        NodeMode.STRICT,
+        strict=False,
+        description="The mode whose decisions mode observe shows.",
+        json_schema_extra=RELOADABLE,
+    )
+    cluster_modes: dict[str, NodeModeChoice] = Field(
+        {},
+        description="Mode of the nodes of single clusters, by cluster id, where it differs from capacity.mode. On a node that carries NodeManagers of several clusters the stricter mode counts for all of them.",
+        json_schema_extra=RELOADABLE,
+    )
+    node_modes: dict[str, NodeModeChoice] = Field(
+        {},
+        description="Mode of single nodes, by label selector (equality form), whatever their clusters. Where several selectors match, the stricter mode counts.",
     )
     milli_cores_per_vcore: int = Field(
         1000, ge=1, le=1_000_000, description="Milli-cores of batch-cpu that make one vcore, both ways."

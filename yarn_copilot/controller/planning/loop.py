@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 
 from batch_resources.ledger import ClaimAction, NodePlan
 from batch_resources.planner.policy import Mode, Policy
@@ -54,6 +55,17 @@ class PlanningLoop:
         self._notices = notices
         self.policy = policy
         self.batch_interval_seconds = batch_interval_seconds
+        # There are two modes, so one policy beside the common one is enough to keep.
+        self._other: tuple[Policy, Policy] | None = None
+
+    def policy_of(self, memory: NodeMemory | None) -> Policy:
+        """Give the policy by which a node is planned: the common one with the node's own mode."""
+        policy = self.policy
+        if memory is None or memory.mode is policy.mode:
+            return policy
+        if self._other is None or self._other[0] is not policy:
+            self._other = (policy, replace(policy, mode=memory.mode))
+        return self._other[1]
 
     async def run(self, wait_for_complete_view: Callable[[], Awaitable[None]]) -> None:
         """Plan for ever, from the first complete view on."""
@@ -101,10 +113,11 @@ class PlanningLoop:
             self._claims.withdraw(name)
             return None
         now = self._context.clock.monotonic()
-        observation = book.observe(memory, self.policy, now=now)
+        policy = self.policy_of(memory)
+        observation = book.observe(memory, policy, now=now)
         if observation is None:
             return None
-        plan = self._context.decide(observation, self.policy, now=now)
+        plan = self._context.decide(observation, policy, now=now)
         memory.plan, memory.planned_at = plan, now
         self._hand_over(memory, plan, since=since)
         self._notices.update(facts, memory, plan, self._pods.unreadable(name))
@@ -120,16 +133,16 @@ class PlanningLoop:
 
         Mode strict lets a value go out only by what is known at that moment; the other mode's values keep.
         """
-        if self.policy.mode is not Mode.STRICT:
-            return wanted.resources
         memory = self._context.book.memory(wanted.node)
         if memory is None:
             return None
-        now = self._context.clock.monotonic()
-        observation = self._context.book.observe(memory, self.policy, now=now)
+        if memory.mode is not Mode.STRICT:
+            return wanted.resources
+        now, policy = self._context.clock.monotonic(), self.policy_of(memory)
+        observation = self._context.book.observe(memory, policy, now=now)
         if observation is None:
             return None
-        for decision in self._context.decide(observation, self.policy, now=now).managers:
+        for decision in self._context.decide(observation, policy, now=now).managers:
             if decision.key == wanted.manager.key and decision.sends_update:
                 return decision.next_value
         return None

@@ -26,6 +26,7 @@ from batch_resources.keys import (
     ORIGIN_ANNOTATION,
     THIRD_PARTY_ANNOTATION,
 )
+from batch_resources.planner.policy import Mode, strictest
 from batch_resources.quantities import QuantityError, quantity_ceil
 from batch_resources.resources import BatchResources
 from batch_resources.units import parse_normalization_ratio
@@ -48,6 +49,7 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
         counter: what our writes of the entry count; `counter_text` as stored, None where absent.
         host_daemon: the Node matches the selector of host-daemon NodeManagers.
         orders: what an operator ordered; `drain_text` is that one's text as stored, None where absent.
+        mode: the mode that the Node's labels ask for; None where they ask for none.
         is_cordoned: kube-scheduler places nothing new on the Node.
     """
 
@@ -70,13 +72,21 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     orders: Orders = NO_ORDERS
     drain_text: str | None = None
     is_cordoned: bool = False
+    mode: Mode | None = None
 
 
 class NodeReducer:
     """Turn a Node into `NodeFacts`."""
 
-    def __init__(self, host_selector: LabelSelector | None, *, physical_cpu: bool) -> None:
-        """Take the selector of Nodes with host-daemon NodeManagers and the choice of the CPU unit."""
+    def __init__(
+        self,
+        host_selector: LabelSelector | None,
+        *,
+        physical_cpu: bool,
+        modes: Iterable[tuple[LabelSelector, Mode]] = (),
+    ) -> None:
+        """Take the selector of Nodes with host-daemon NodeManagers, the choice of the CPU unit, and modes by labels."""
+        self._modes = tuple(modes)
         self._host_selector = host_selector
         self._physical_cpu = physical_cpu
 
@@ -107,6 +117,7 @@ class NodeReducer:
             orders=read_orders(annotations),
             drain_text=annotations.get(DRAIN_ANNOTATION),
             is_cordoned=node.spec.unschedulable,
+            mode=strictest(mode for selector, mode in self._modes if selector.matches(node.metadata.labels)),
         )
 
 

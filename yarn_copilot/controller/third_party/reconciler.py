@@ -15,6 +15,7 @@ from collections.abc import Callable
 from batch_resources.annotations.third_party import ThirdPartyError, read_third_party
 from batch_resources.keys import CLAIM_COUNTER_ANNOTATION, DRAIN_ANNOTATION, ENTRY_NAME, THIRD_PARTY_ANNOTATION
 from batch_resources.ledger import ClaimAction
+from batch_resources.planner.policy import Mode
 from batch_resources.resources import BatchResources
 from yarn_copilot.controller.context import LoopContext
 from yarn_copilot.controller.memory import ClaimMemory, NodeMemory
@@ -121,7 +122,7 @@ class ClaimReconciler:
             await self._forget_order(memory, facts)
             return
         claim = None if plan.claim_action is ClaimAction.REMOVE else plan.claim
-        if facts.claimed == claim and not self._book.settings.is_strict:
+        if facts.claimed == claim and memory.mode is not Mode.STRICT:
             return
         try:
             text = _changed_text(facts, claim)
@@ -137,7 +138,7 @@ class ClaimReconciler:
         before = ours.note_sent(claim)
         expected, changed = {THIRD_PARTY_ANNOTATION: facts.third_party_text}, {THIRD_PARTY_ANNOTATION: text}
         had_one = False
-        if self._book.settings.is_strict or (claim is None and facts.counter_text is not None):
+        if memory.mode is Mode.STRICT or (claim is None and facts.counter_text is not None):
             # Whatever of ours tested this counter before and is still on its way dies with this write.
             expected[CLAIM_COUNTER_ANNOTATION] = facts.counter_text
             following = facts.counter.next(self._book.term_name).text()
@@ -183,7 +184,7 @@ class ClaimReconciler:
     def _note_success(self, memory: NodeMemory, node: Node, claim: BatchResources | None) -> None:
         facts, ours = self._reduce_node(node), memory.claim
         memory.permissions.learn_counter(facts)
-        if self._book.settings.is_strict:
+        if memory.mode is Mode.STRICT:
             self.withdraw(memory.name)  # what was submitted meanwhile rests on the version before; it is planned again
         ours.note_landed(claim, facts.version)
         ours.possible = ()
