@@ -116,7 +116,7 @@ def print_status(client: APIClient, *, output: str) -> None:
 
 def _status_lines(answer: Json) -> list[tuple[str, str]]:
     controller, config, nodes = answer["controller"], answer["controller"]["config"], answer["nodes"]
-    role = "leader" if controller["leader"] else f"standby (leader: {controller['leader_identity'] or 'unknown'})"
+    role = _role(controller)
     state = "in force" if config["ok"] else f"file on disk refused, last good one in force: {config['error']}"
     lines = [
         ("identity", controller["identity"]),
@@ -132,6 +132,14 @@ def _status_lines(answer: Json) -> list[tuple[str, str]]:
     if config["needs_restart"]:
         lines.append(("restart for", ", ".join(config["needs_restart"])))
     return lines
+
+
+def _role(controller: Json) -> str:
+    if controller["leader"]:
+        return "leader"
+    if controller["mode"] == "observe":
+        return "observer, writes nothing"
+    return f"standby (leader: {controller['leader_identity'] or 'unknown'})"
 
 
 def _cluster_row(cluster: Json) -> list[str]:

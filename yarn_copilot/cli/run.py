@@ -32,7 +32,7 @@ from yarn_copilot.kube.client import KubeClient
 from yarn_copilot.kube.clock import SystemClock
 from yarn_copilot.kube.credentials import find_credentials
 from yarn_copilot.kube.events import EventRecorder
-from yarn_copilot.kube.lease import LeaseElector, LeaseSettings, SoleLeader
+from yarn_copilot.kube.lease import LeaseElector, LeaseSettings, Observer, SoleLeader
 from yarn_copilot.observability.logging import configure_logging
 from yarn_copilot.observability.metrics import Metrics
 
@@ -143,7 +143,9 @@ class _Parts:
 
     def start(self) -> None:
         self.tasks.start({"events": self._events.run(), "config": self._watcher.run()})
-        if self._elector is None:
+        if self._controller.settings.capacity.observes:
+            self._controller.observe()
+        elif self._elector is None:
             self._controller.leadership_changed(True, SoleLeader.term)
         else:
             self._elector.on_change(self._controller.leadership_changed)
@@ -174,8 +176,10 @@ async def _build(
     await source.load()  # missing or broken credentials end the start with a sentence
     client = KubeClient(source, settings.kubernetes, clock=clock)
     stack.push_async_callback(client.aclose)
+    observes = settings.capacity.observes
     events = EventRecorder(client, about=place.about, instance=place.identity, clock=clock)
-    elector = _elector(client, settings, place)
+    events.is_muted = observes
+    elector = None if observes else _elector(client, settings, place)
     clients = ClusterClients(settings.hadoop, clock, events)
     stack.push_async_callback(clients.aclose)
     clients.tell_broken(clusters.errors)
@@ -184,7 +188,7 @@ async def _build(
         Outside(
             kubernetes=client,
             clusters=clients.ports(clusters.clusters),
-            leadership=elector or SoleLeader(),
+            leadership=Observer() if observes else elector or SoleLeader(),
             events=events,
             clock=clock,
             metrics=metrics,
@@ -197,7 +201,7 @@ async def _build(
         controller,
         identity=place.identity,
         version=program_version(),
-        leader_identity=lambda: elector.holder if elector else place.identity,
+        leader_identity=lambda: elector.holder if elector else "" if observes else place.identity,
         config=teller.view,
     )
     metrics.set_table_source(reader.table)

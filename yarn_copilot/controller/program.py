@@ -287,6 +287,13 @@ class Controller:
         logger.info("%s", message, extra={"reason": reason.value})
         self._tell("Normal", reason, message)
 
+    def observe(self) -> None:
+        """Decide as a leader would, for a process that never writes."""
+        self.book.reports.office_since = self.outside.clock.monotonic()
+        self.book.term_name = f"{secrets.token_hex(6)}-0"
+        self.plan_everything()
+        logger.info("This replica observes: it computes and shows everything and writes nothing")
+
     def apply(self, settings: Settings) -> None:
         """Take over the reloadable part of new settings; the caller has kept the fixed part."""
         self.settings = settings

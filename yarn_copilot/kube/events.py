@@ -85,6 +85,9 @@ class EventRecorder:
         queue_size: records that may wait.
         per_second: writes allowed per second in the long run.
         burst: writes allowed at once.
+
+    Attributes:
+        is_muted: nothing is recorded, for a process that writes nothing at all.
     """
 
     def __init__(
@@ -99,6 +102,7 @@ class EventRecorder:
         per_second: float = 5.0,
         burst: int = 25,
     ) -> None:
+        self.is_muted = False
         self.dropped = 0
         self.written = 0
         self._client = client
@@ -152,6 +156,8 @@ class EventRecorder:
             logger.debug("Events were left unwritten count=%d", len(self._waiting))
 
     def _put(self, record: _Record) -> None:
+        if self.is_muted:
+            return
         if record in self._waiting:
             self._waiting[record] += 1
         elif len(self._waiting) >= self._queue_size:

@@ -340,6 +340,17 @@ class SoleLeader:
         """Never raise."""
 
 
+class Observer:
+    """Never lead: a process that only observes holds no Lease; satisfies `Leadership`."""
+
+    is_leader: bool = False
+    term: int = 0
+
+    def check(self) -> None:
+        """Refuse every write."""
+        raise NotLeaderError("this process only observes and writes nothing")
+
+
 def micro_time(micros: int) -> str:
     """Write microseconds since 1970 as Kubernetes MicroTime: RFC 3339, UTC, six digits, `Z`."""
     seconds, fraction = divmod(micros, 1_000_000)

@@ -20,6 +20,10 @@ from yarn_copilot.controller.state.selectors import LabelSelector
         ("a=", {"a": "b"}, False),
         (" a = b , c ", {"a": "b", "c": "d"}, True),
         ("a=b,c=d", {"a": "b"}, False),
+        ("a!=b", {"a": "c"}, True),
+        ("a!=b", {}, True),
+        ("a!=b", {"a": "b"}, False),
+        ("c=d,a != b", {"a": "c", "c": "d"}, True),
     ],
 )
 def test_a_selector_matches_when_every_requirement_holds(text: str, labels: dict[str, str], expected: bool) -> None:
