@@ -47,7 +47,7 @@ def with_reloadable(running: S, new: S) -> S:
     return type(running).model_validate(content)
 
 
-def describe_changes(old: BaseModel, new: BaseModel, paths: tuple[str, ...]) -> str:
+def describe_changes(old: Section, new: Section, paths: tuple[str, ...]) -> str:
     """Write changes as `key: old -> new`, comma separated."""
     return ", ".join(
         f"{path}: {render_value(value_at(old, path))} -> {render_value(value_at(new, path))}" for path in paths

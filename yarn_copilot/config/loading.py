@@ -20,13 +20,13 @@ from yarn_copilot.config.document import Document, parse_scalar, read_document
 from yarn_copilot.config.fields import SettingField, section_models, setting_fields
 from yarn_copilot.config.messages import describe_errors, unknown_key
 from yarn_copilot.config.rules import Problem, broken_rules
-from yarn_copilot.config.settings import Settings
+from yarn_copilot.config.settings import Section, Settings
 from yarn_copilot.errors import ConfigError
 
 ENVIRONMENT_PREFIX: Final = "YARN_COPILOT_"
 _MAX_PROBLEMS: Final = 20
 
-S = TypeVar("S", bound=BaseModel)
+S = TypeVar("S", bound=Section)
 
 
 @dataclass(frozen=True, slots=True)
