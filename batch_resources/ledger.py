@@ -113,6 +113,7 @@ class Permissions:
         counter_is_ours: the newest write of the claim was made in this term of office.
         has_outstanding_patch: a patch of ours may still land.
         written_at: when the claim or its counter was last seen to change.
+        watch_lag_seconds: how far the watch was behind lately; a scheduler's may be as far.
     """
 
     allocatable: BatchResources = ZERO_BATCH
@@ -122,6 +123,7 @@ class Permissions:
     counter_is_ours: bool = False
     has_outstanding_patch: bool = False
     written_at: float | None = None
+    watch_lag_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,9 @@ from batch_resources.units import BYTES_PER_MIB
 
 Pick = Callable[[BatchResources], int]
 
+_LAG_LOOK_SECONDS: Final = 1.0
+"""Time between two looks at a watch that is too late; its catching up is no event of a single node."""
+
 _RESOURCES: Final[tuple[Pick, Pick]] = (lambda amount: amount.cpu_milli, lambda amount: amount.memory_bytes)
 
 
@@ -73,7 +76,7 @@ def plan_node(node: NodeObservation, policy: Policy, *, now: float) -> NodePlan:
         managers=managers,
         claim=claim,
         claim_action=action,
-        holds=(*inputs.holds, *limit_holds(inputs.budget, node.orders), *claim_holds, *_waits(node, decisions)),
+        holds=(*inputs.holds, *limit_holds(inputs.budget, node.orders), *claim_holds, *_waits(node, policy, decisions)),
         recheck_at=_next_moment(node, policy, inputs, decisions, now),
         wants_fresh_read=any(decision.wants_fresh_read for decision in decisions),
     )
@@ -177,7 +180,14 @@ def _fresh_requested(node: NodeObservation, policy: Policy, now: float) -> Batch
 
 def _is_settled_at(node: NodeObservation, policy: Policy, moment: float) -> bool:
     since = node.permissions.settle_since
-    return since is not None and moment - since >= policy.boundary.settle_seconds
+    if since is None or _is_watch_too_late(node, policy):
+        return False
+    return moment - since >= policy.boundary.settle_seconds
+
+
+def _is_watch_too_late(node: NodeObservation, policy: Policy) -> bool:
+    """Tell whether a scheduler may still book by what was published before the settle time began."""
+    return node.permissions.watch_lag_seconds > policy.boundary.settle_seconds
 
 
 def _manager_plan(
@@ -226,12 +236,12 @@ def _claim(
     return claim, ClaimAction.WRITE if wants_write else ClaimAction.KEEP, holds
 
 
-def _waits(node: NodeObservation, decisions: tuple[Decision, ...]) -> tuple[Hold, ...]:
+def _waits(node: NodeObservation, policy: Policy, decisions: tuple[Decision, ...]) -> tuple[Hold, ...]:
     holds = []
     if node.managers and any(decision.waits_for_publication for decision in decisions):
         holds.append(Hold.PUBLICATION_AWAITED)
     if any(decision.waits_for_settling for decision in decisions):
-        holds.append(Hold.SETTLING)
+        holds.append(Hold.WATCH_LAG if _is_watch_too_late(node, policy) else Hold.SETTLING)
     if any(decision.wants_fresh_read for decision in decisions):
         holds.append(Hold.FRESH_READ_AWAITED)
     return tuple(holds)
@@ -251,4 +261,6 @@ def _next_moment(
     since = node.permissions.settle_since
     if since is not None and any(decision.waits_for_settling for decision in decisions):
         moments.append(since + policy.boundary.settle_seconds)
+        if _is_watch_too_late(node, policy):
+            moments.append(now + _LAG_LOOK_SECONDS)
     return min((moment for moment in moments if moment is not None), default=None)

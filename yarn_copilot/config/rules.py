@@ -26,6 +26,10 @@ RULE_SENTENCES: Final[tuple[str, ...]] = (
     "`yarn.message_lifetime_seconds` is at least `hadoop.call_timeout_seconds`.",
     "Where mode strict is used, `yarn.message_lifetime_seconds` is above `hadoop.call_timeout_seconds`: an update "
     "may wait in the ResourceManager after its call has ended.",
+    "Where mode strict is used, `yarn.lost_hold_seconds` is at least `yarn.message_lifetime_seconds`: an update may "
+    "still reach a NodeManager that comes back.",
+    "`capacity.strict.fresh_read_seconds` is above `capacity.batch_interval_seconds`: a read has to be younger "
+    "than that when the plan made of it is sent.",
     "In `capacity.strict`, `yarn_weight` or `kubernetes_weight` is above 0.",
     "`capacity.strict.fresh_read_seconds` is below `capacity.strict.settle_seconds`.",
     "`yarn.confirm_interval_seconds` is at most `yarn.poll_interval_seconds`.",
@@ -129,6 +133,19 @@ def _strict(settings: Settings) -> Iterator[Problem]:
             "yarn.message_lifetime_seconds",
             f"is {call:g} but must be above hadoop.call_timeout_seconds in mode strict, because an update may wait in "
             "the ResourceManager's queue after its call has ended",
+        )
+    if settings.capacity.is_strict_somewhere and yarn.lost_hold_seconds < yarn.message_lifetime_seconds:
+        yield Problem(
+            "yarn.lost_hold_seconds",
+            f"is {yarn.lost_hold_seconds:g} but must be at least message_lifetime_seconds "
+            f"({yarn.message_lifetime_seconds:g}) in mode strict, because an update may still reach a NodeManager that "
+            "comes back",
+        )
+    if strict.fresh_read_seconds <= settings.capacity.batch_interval_seconds:
+        yield Problem(
+            "capacity.strict.fresh_read_seconds",
+            f"is {strict.fresh_read_seconds:g} but must be above capacity.batch_interval_seconds "
+            f"({settings.capacity.batch_interval_seconds:g}), or a read is always too old when its plan is made",
         )
     if strict.yarn_weight + strict.kubernetes_weight == 0:
         yield Problem(

@@ -22,6 +22,7 @@ from yarn_copilot.controller.state.cluster import ClusterState
 from yarn_copilot.controller.state.metric_ages import MetricAges
 from yarn_copilot.controller.state.nodes import NodeFacts, NodeTable
 from yarn_copilot.controller.state.pods import PodLedger
+from yarn_copilot.controller.watch_lag import WatchLag
 from yarn_copilot.hadoop.model import NodeId
 
 
@@ -60,6 +61,7 @@ class NodeBook:
         self._clusters = clusters
         self._heartbeats = heartbeats
         self._departures = Departures()
+        self.lag = WatchLag(window_seconds=settings.settle_seconds)
         self.reports = ManagerReports(clusters, heartbeats, settings)
         self.term_name = ""
         """Names this term of office in the counters of our writes; unlike every other term of any replica."""
@@ -76,6 +78,7 @@ class NodeBook:
     def apply(self, settings: BookSettings) -> None:
         """Take over new times and weights."""
         self.reports.settings = settings
+        self.lag.window_seconds = settings.settle_seconds
 
     def memory(self, name: str) -> NodeMemory | None:
         """Give a node's memory; None for a node that never had anything to do with YARN."""
@@ -273,7 +276,9 @@ class NodeBook:
             window=memory.window,
             unread_claim=memory.unread_claim,
             release_is_proven=memory.release_proven,
-            permissions=memory.permissions.permissions(facts, self.term_name),
+            permissions=memory.permissions.permissions(
+                facts, self.term_name, watch_lag_seconds=self.lag.seconds(now=now)
+            ),
             orders=orders,
             is_abandoned=self._is_abandoned(memory, now),
         )
@@ -311,11 +316,13 @@ class NodeBook:
 
     def note_version(self, facts: NodeFacts, *, now: float) -> bool:
         """Take a version of a Node that the watch delivered; tell whether a fresh read waited for it."""
+        self.lag.note_delivered(facts.version, now=now)
         memory = self.memories.get(facts.name)
         return memory is not None and memory.uid == facts.uid and memory.permissions.note_version(facts, now=now)
 
     def note_gap(self, *, now: float) -> None:
         """Note that versions of Nodes may have been missed."""
+        self.lag.note_gap()
         for memory in self.memories.values():
             memory.permissions.note_gap(now=now)
 

@@ -14,6 +14,7 @@ from yarn_copilot.controller.view import BatchView, NodeManagerView, NodeView, Y
 
 _STRICT_SENTENCES = {
     Hold.PUBLICATION_AWAITED: "koord-manager has not published yet what the claim leaves to Kubernetes; it is nudged by writing the claim again.",
+    Hold.WATCH_LAG: "YARN does not grow: the watch of Nodes is further behind than the settle time, so a scheduler may still book by an older allocatable.",
     Hold.SETTLING: "YARN does not grow yet: batch allocatable fell a moment ago, and binds that were decided before may still land.",
     Hold.FRESH_READ_AWAITED: "The node and its pods are read once more before YARN's capacity moves.",
     Hold.CAPACITY_FALL_UNPROVEN: "The claim could be lower, but it is not proven yet that YARN's scheduler works with the lower capacity.",

@@ -30,6 +30,7 @@ class BookSettings:
     foreign_hold_seconds: float
     default_cluster: str | None
     cluster_weights: Mapping[str, int]
+    settle_seconds: float = 10.0
     default_mode: Mode = Mode.SHARED
     cluster_modes: Mapping[str, Mode] = field(default_factory=dict)
     drains_cordoned: bool = False

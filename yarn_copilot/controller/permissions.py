@@ -91,12 +91,13 @@ class PermissionMemory:
             self.fresh = None
         return watched is not None and watched.version >= read.facts.version
 
-    def permissions(self, facts: NodeFacts, term: str) -> Permissions:
+    def permissions(self, facts: NodeFacts, term: str, *, watch_lag_seconds: float = 0.0) -> Permissions:
         """Put what is known into the planner's values.
 
         Args:
             facts: the newest facts of the Node.
             term: name of this term of office.
+            watch_lag_seconds: how far the watch was behind lately.
         """
         fresh, watched = self.fresh, self.watched
         has_caught_up = fresh is not None and watched is not None and watched.version >= fresh.facts.version
@@ -108,6 +109,7 @@ class PermissionMemory:
             counter_is_ours=self.counter.is_of_term(term),
             has_outstanding_patch=self.counter.has_outstanding_patch,
             written_at=self.written_at,
+            watch_lag_seconds=watch_lag_seconds,
         )
 
 

@@ -83,6 +83,7 @@ class Controller:
         self.settings = settings
         self.outside = outside
         self.started_at = outside.clock.monotonic()
+        self._is_watch_late = False
         self.dirty = DirtyNodes(outside.clock)
         self.pulse = Pulse(outside.clock, limit_seconds=STUCK_SECONDS + settings.hadoop.call_timeout_seconds)
         self.notices = NodeNotices(
@@ -236,8 +237,25 @@ class Controller:
             if self.gate.was_refused and not self.gate.why_not_yarn():
                 self.plan_everything()
             self.watches.tell_metrics(self.outside.metrics)
+            self._look_at_lag()
             self.outside.metrics.set_ready(self.ready)
             await self.outside.clock.sleep(1.0)
+
+    def _look_at_lag(self) -> None:
+        """Tell once when the watch is further behind than mode strict allows for, and once when it has caught up."""
+        lag, settle = self.book.lag.seconds(now=self.outside.clock.monotonic()), self.book.settings.settle_seconds
+        self.outside.metrics.set_watch_lag(lag)
+        is_late = lag > settle and self.settings.capacity.is_strict_somewhere
+        if is_late and not self._is_watch_late:
+            message = (
+                f"the watch of Nodes is {lag:.1f} s behind, more than capacity.strict.settle_seconds ({settle:g}): "
+                "YARN does not grow on nodes of mode strict. Look at the API server, or raise the settle time"
+            )
+            logger.warning("%s", message, extra={"reason": Reason.WATCH_LAG.value})
+            self._tell("Warning", Reason.WATCH_LAG, message)
+        elif self._is_watch_late and not is_late:
+            logger.info("The watch of Nodes has caught up", extra={"lag_seconds": round(lag, 2)})
+        self._is_watch_late = is_late
 
     @property
     def ready(self) -> bool:

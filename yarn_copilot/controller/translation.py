@@ -58,6 +58,7 @@ def to_book_settings(settings: Settings) -> BookSettings:
         default_cluster=settings.node_managers.default_cluster,
         cluster_weights=settings.node_managers.cluster_weights,
         drains_cordoned=settings.node_managers.drain_cordoned_nodes,
+        settle_seconds=settings.capacity.strict.settle_seconds,
         default_mode=Mode(settings.capacity.default_mode.value),
         cluster_modes={id_: Mode(mode.value) for id_, mode in settings.capacity.cluster_modes.items()},
     )

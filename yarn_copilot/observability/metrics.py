@@ -108,6 +108,11 @@ class Metrics:
             ["kind"],
             registry=self.registry,
         )
+        self._watch_lag = Gauge(
+            "yarn_copilot_watch_lag_seconds",
+            "How far the watch of Nodes was behind lately, by versions known from patches and reads of our own",
+            registry=self.registry,
+        )
         self._relists = Counter(
             "yarn_copilot_watch_relists_total",
             "Complete lists of a kind, the first one included",
@@ -188,6 +193,10 @@ class Metrics:
         """Say how long the API server has been silent about a kind; None before the first contact (no sample)."""
         if silence_seconds is not None:
             self._watch_age.labels(kind).set(silence_seconds)
+
+    def set_watch_lag(self, seconds: float) -> None:
+        """Say how far the watch of Nodes was behind lately."""
+        self._watch_lag.set(seconds)
 
     def count_relist(self, kind: str) -> None:
         """Count one complete list of a kind."""

@@ -33,6 +33,7 @@ class Reason(StrEnum):
     FIX_EXCEEDS_BUDGET = "FixExceedsOrigin"
     RESOURCE_MANAGER_UNREACHABLE = "ResourceManagerUnreachable"
     RESOURCE_MANAGER_REACHABLE = "ResourceManagerReachable"
+    WATCH_LAG = "WatchLagExceedsSettleTime"
     NODE_METRIC_UNAVAILABLE = "NodeMetricUnavailable"
     CONFIGURATION_RELOADED = "ConfigurationReloaded"
     CONFIGURATION_REJECTED = "ConfigurationRejected"

@@ -64,6 +64,21 @@ def test_the_defaults_break_no_rule() -> None:
             id="strict: a fresh read as old as the wait",
         ),
         pytest.param(
+            "capacity: {mode: strict, batch_interval_seconds: 2}",
+            ["capacity.strict.fresh_read_seconds: is 2", "batch_interval_seconds (2)"],
+            id="strict: a fresh read too old for its plan",
+        ),
+        pytest.param(
+            "{capacity: {mode: shared, cluster_modes: {a: strict}}, yarn: {lost_hold_seconds: 9}}",
+            ["yarn.lost_hold_seconds: is 9", "message_lifetime_seconds (10)"],
+            id="strict somewhere: a lost NodeManager forgotten before its last update is dead",
+        ),
+        pytest.param(
+            "capacity: {node_modes: {'pool in (a)': shared}}",
+            ["capacity.node_modes.pool in (a)", "key=value"],
+            id="mode by a selector of another form",
+        ),
+        pytest.param(
             "yarn: {message_lifetime_seconds: 3}",
             ["yarn.message_lifetime_seconds: is 3", "at least hadoop.call_timeout_seconds (4)"],
             id="a message dies before its call ends",

@@ -49,7 +49,10 @@ class ReserveSettings(Section):
         json_schema_extra=RELOADABLE,
     )
     cpu_milli: int = Field(
-        0, ge=0, description="Milli-cores withheld; added to the percentage.", json_schema_extra=RELOADABLE
+        0,
+        ge=0,
+        description="Milli-cores withheld; added to the percentage. In mode strict the reserve covers binds that take longer than capacity.strict.settle_seconds: the largest batch pod times the binds that may be in flight to one node; 0 where none takes so long.",
+        json_schema_extra=RELOADABLE,
     )
     memory_percent: int = Field(
         0,
@@ -59,7 +62,10 @@ class ReserveSettings(Section):
         json_schema_extra=RELOADABLE,
     )
     memory_bytes: int = Field(
-        0, ge=0, description="Bytes withheld; added to the percentage.", json_schema_extra=RELOADABLE
+        0,
+        ge=0,
+        description="Bytes withheld; added to the percentage. Choose as cpu_milli.",
+        json_schema_extra=RELOADABLE,
     )
 
 

@@ -15,7 +15,7 @@ class StrictSettings(Section):
         10.0,
         ge=1,
         lt=60,
-        description="After a fall of a node's batch allocatable YARN waits so long before it grows there. Must exceed the longest lag of a kube-scheduler's watch plus the longest bind.",
+        description="After a fall of a node's batch allocatable YARN waits so long before it grows there. Choose it above the longest lag of a kube-scheduler's watch plus the longest bind: until then a pod may be bound by an allocatable that was published before. While our own watch (yarn_copilot_watch_lag_seconds) is further behind than this, YARN does not grow. Binds that take longer are what capacity.reserve has to cover.",
         json_schema_extra=RELOADABLE,
     )
     fresh_read_seconds: Seconds = Field(

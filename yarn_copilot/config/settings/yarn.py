@@ -43,7 +43,7 @@ class YarnSettings(Section):
         10.0,
         gt=0,
         le=600,
-        description="After so many seconds an update that was sent and never confirmed counts as dead. Must be at least hadoop.call_timeout_seconds.",
+        description="After so many seconds an update that was sent and never confirmed counts as dead: the call's deadline (hadoop.call_timeout_seconds), plus what it may wait in the ResourceManager's queue, plus what the network may keep it. In mode strict a new leader sends nothing before so much time in office, so a longer lifetime also means a slower take-over.",
         json_schema_extra=RELOADABLE,
     )
     lost_hold_seconds: Seconds = Field(

@@ -95,6 +95,7 @@ class FreshReads:
             logger.debug("Node not read afresh, it is tried again: %s", problem, extra={"node": name})
             self._dirty.mark_at(name, self._clock.monotonic() + _FAILURE_WAIT_SECONDS)
             return
+        self._book.lag.note_known(facts.version, now=self._clock.monotonic())
         requested = self._pods.sum_of(name, map(self._reduce_pod, pods))
         read = FreshRead(requested=requested, facts=facts, began_at=began_at)
         if self._book.memory(name) is memory and facts.uid == memory.uid and memory.permissions.take_read(read):

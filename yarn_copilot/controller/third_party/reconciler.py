@@ -184,6 +184,7 @@ class ClaimReconciler:
     def _note_success(self, memory: NodeMemory, node: Node, claim: BatchResources | None) -> None:
         facts, ours = self._reduce_node(node), memory.claim
         memory.permissions.learn_counter(facts)
+        self._book.lag.note_known(facts.version, now=self._clock.monotonic())
         if memory.mode is Mode.STRICT:
             self.withdraw(memory.name)  # what was submitted meanwhile rests on the version before; it is planned again
         ours.note_landed(claim, facts.version)
