@@ -116,8 +116,8 @@ class Proxy:
     def configured(self, key: str) -> str:
         """Ask the running NodeManager for the value of a key of its configuration."""
         identity = self.node_manager.identity
-        url = f"http://{identity.address}:{identity.ports.web}/conf?format=json"
-        properties = requests.get(url, timeout=10).json()["properties"]
+        url = f"http://{identity.address}:{identity.ports.web}/conf"
+        properties = requests.get(url, headers={"Accept": "application/json"}, timeout=10).json()["properties"]
         return next(str(one["value"]) for one in properties if one["key"] == key)
 
     def pid_of(self, part: str) -> int:

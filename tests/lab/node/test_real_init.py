@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test init and supervisor as real processes, also as PID 1 of a namespace, before a program that stands for Java."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lab.node.machine import MARK, Machine, carriers_of
+from tests.unit.nm_proxy.entry.site import write_site
+
+NODE_MANAGER = """
+import os, signal, subprocess, sys, time
+print("node manager", os.getpid(), flush=True)
+for _ in range(int(sys.argv[1])):
+    # A container has a session of its own, and its shell has ended long ago: it is nobody's child but init's.
+    subprocess.Popen(["setsid", "sh", "-c", "ROLE=container sleep 600 & ROLE=orphan sleep 0.1 &"])
+signal.signal(signal.SIGTERM, lambda *_: (print("asked to stop", flush=True), sys.exit(0)))
+time.sleep(float(sys.argv[2]))
+sys.exit(3)
+"""
+
+
+class Running:
+    """Hold one `nm-proxy run` and see its processes from outside."""
+
+    def __init__(self, folder: Path, machine: Machine, *, arguments: tuple[str, str], prefix: tuple[str, ...]) -> None:
+        self.machine = machine
+        self.log = folder / "log"
+        write_site(folder / "conf/yarn-site.xml", {})
+        (folder / "nm.py").write_text(NODE_MANAGER)
+        document: dict[str, Any] = {
+            "cgroup": {"hierarchy": machine.place.yarn},
+            "hadoop": {"conf_dir": str(folder / "conf"), "rendered_dir": str(folder / "r"), "version": "3.5.0"},
+            "identity": {"host_name": "127.0.0.1"},
+            "recovery": {"enabled": False},
+            "supervisor": {"state_dir": str(folder / "state"), "restart_min_seconds": 0.1},
+            "stop": {"grace_seconds": 8, "node_manager_seconds": 3},
+            "health": {"port": None},
+            "copilot": {"socket": str(folder / "state/s")},
+        }
+        (folder / "nm-proxy.yaml").write_text(yaml.safe_dump(document))
+        command = [sys.executable, str(folder / "nm.py"), *arguments]
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [*prefix, sys.executable, "-m", "nm_proxy.cli.main", "run", "--", *command],
+                env={**os.environ, "NM_PROXY_CONFIG": str(folder / "nm-proxy.yaml"), MARK: machine.name},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+            )
+
+    def text(self) -> str:
+        return self.log.read_text()
+
+    def wait_text(self, part: str, count: int = 1) -> None:
+        self.machine.wait_for(lambda: self.text().count(part) >= count, 60)
+
+    def containers(self) -> set[int]:
+        return carriers_of("ROLE=container") & carriers_of(f"{MARK}={self.machine.name}")
+
+
+def words_of(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except OSError:
+        return []
+
+
+def number_of(machine: Machine, mark: str) -> int:
+    (found,) = [pid for pid in carriers_of(f"{MARK}={machine.name}") if words_of(pid)[1:3] == ["-m", mark]]
+    return found
+
+
+def node_manager_of(machine: Machine) -> int:
+    every = carriers_of(f"{MARK}={machine.name}")
+    (found,) = [pid for pid in every if words_of(pid)[1:2] and words_of(pid)[1].endswith("/nm.py")]
+    return found
+
+
+@contextlib.contextmanager
+def running(folder: Path, machine: Machine, *arguments: str, namespace: bool = False) -> Iterator[Running]:
+    prefix = ("unshare", "--pid", "--fork", "--mount-proc") if namespace else ()
+    one = Running(folder, machine, arguments=(arguments[0], arguments[1]), prefix=prefix)
+    try:
+        one.wait_text("node manager")
+        yield one
+    finally:
+        for pid in carriers_of(f"{MARK}={machine.name}"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        one.process.wait(30)
+
+
+INIT, SUPERVISOR = "nm_proxy.supervisor.init", "nm_proxy.cli.supervise"
+
+
+@pytest.mark.parametrize("namespace", [True, False], ids=["PID 1", "hostPID"])
+def test_a_crash_of_the_supervisor_loses_nothing_and_orphans_are_reaped(
+    tmp_path: Path, machine: Machine, namespace: bool
+) -> None:
+    with running(tmp_path, machine, "3", "600", namespace=namespace) as one:
+        machine.wait_for(lambda: len(one.containers()) == 3)
+        containers, node_manager = one.containers(), node_manager_of(machine)
+        os.kill(number_of(machine, SUPERVISOR), signal.SIGKILL)
+        one.wait_text("Took over a running NodeManager")
+        assert one.containers() == containers
+        assert node_manager_of(machine) == node_manager
+        assert one.text().count("node manager") == 1
+        init = number_of(machine, INIT)
+        machine.wait_for(lambda: not zombies_of(init))
+        assert parent_of(node_manager) == init
+
+
+def test_the_death_of_pid_1_loses_everything(tmp_path: Path, machine: Machine) -> None:
+    with running(tmp_path, machine, "3", "600", namespace=True) as one:
+        machine.wait_for(lambda: len(one.containers()) == 3)
+        os.kill(number_of(machine, INIT), signal.SIGKILL)
+        machine.wait_for(lambda: not carriers_of(f"{MARK}={machine.name}"))
+
+
+def test_with_host_pid_the_death_of_init_leaves_node_manager_and_containers(tmp_path: Path, machine: Machine) -> None:
+    with running(tmp_path, machine, "3", "600") as one:
+        machine.wait_for(lambda: len(one.containers()) == 3)
+        supervisor, node_manager, containers = (
+            number_of(machine, SUPERVISOR), node_manager_of(machine), one.containers()
+        )  # fmt: skip
+        os.kill(number_of(machine, INIT), signal.SIGKILL)
+        machine.wait_for(lambda: supervisor not in carriers_of(f"{MARK}={machine.name}"))
+        assert one.containers() == containers
+        assert node_manager_of(machine) == node_manager
+
+
+def test_a_node_manager_that_keeps_ending_is_started_again(tmp_path: Path, machine: Machine) -> None:
+    with running(tmp_path, machine, "0", "0.05") as one:
+        one.wait_text("node manager", 4)
+        assert one.text().count('The NodeManager ended how="code 3"') >= 3
+        one.process.send_signal(signal.SIGTERM)
+        assert one.process.wait(30) == 0
+
+
+def test_a_stop_is_in_order_and_survives_a_crash_of_the_supervisor_in_between(tmp_path: Path, machine: Machine) -> None:
+    with running(tmp_path, machine, "0", "600") as one:
+        machine.know(2)
+        container = machine.launch(2, "import time\ntime.sleep(600)\n")
+        machine.launch_pass(2)
+        one.process.send_signal(signal.SIGTERM)
+        one.wait_text("Waiting for containers left=1")
+        os.kill(number_of(machine, SUPERVISOR), signal.SIGKILL)
+        one.wait_text("Waiting for containers left=1", 2)
+        assert container.poll() is None
+        assert one.process.wait(30) == 0
+        text = one.text()
+        order = ["The grace is over", "asked to stop", "The NodeManager has stopped", "Ended a container"]
+        assert [text.find(part) for part in order] == sorted(text.find(part) for part in order)
+        assert -1 not in [text.find(part) for part in order]
+        assert container.wait(30) == -signal.SIGKILL
+        assert container.stdout is not None
+        container.stdout.close()
+
+
+def test_a_node_that_is_not_fit_ends_with_the_kind_of_trouble(tmp_path: Path, machine: Machine) -> None:
+    (tmp_path / "conf").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "nm_proxy.cli.main", "run", "--", "no-such-program"],
+        env={**os.environ, "NM_PROXY_HADOOP__CONF_DIR": str(tmp_path / "conf"), MARK: machine.name},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert f"{tmp_path}/conf/yarn-site.xml: does not exist" in done.stderr
+    assert "no-such-program: is not an executable file" in done.stderr
+
+
+def zombies_of(parent: int) -> set[int]:
+    found = set()
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                if fields[0] == "Z" and int(fields[1]) == parent:
+                    found.add(int(folder.name))
+    return found
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each kind of trouble is found, named with its exact path and a way to mend it, and has an exit code of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab.embedded.cgroup.kernel import FakeKernel
+from nm_proxy.agent_settings import ParentingMode
+from nm_proxy.cgroup.layout import Driver
+from nm_proxy.exit_codes import ExitCode
+from nm_proxy.preflight.facts import NameFacts, NodeFacts, ProgramFacts, RecoveryFacts
+from nm_proxy.preflight.findings import Finding, Severity, exit_code
+from nm_proxy.preflight.judging import as_document, as_text, judge
+from nm_proxy.preflight.observing import (
+    Surroundings,
+    find_hadoop_version,
+    observe,
+    observe_cgroup,
+    observe_name,
+)
+from nm_proxy.preflight.volumes import Volume, volume_of
+from tests.unit.nm_proxy.entry.site import rendered, settings, write_site
+from tests.unit.nm_proxy.world import Node
+
+MOUNTS = """
+1 0 0:1 / / rw - overlay overlay rw
+2 1 0:2 / /proc rw - proc proc rw
+3 1 8:1 /x /var/lib/nm\\040proxy rw - ext4 /dev/sda1 rw
+4 1 0:3 / /run rw - tmpfs tmpfs rw
+"""
+
+
+@dataclass
+class World:
+    """Hold a node on which everything is well, to be broken in one point."""
+
+    folder: Path
+    kind: str = "v1"
+    driver: Driver = Driver.CGROUPFS
+    mode: ParentingMode = ParentingMode.ADOPT
+    sections: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.node = Node(self.folder, kind=self.kind, driver=self.driver)
+        for one in self.node.found.hierarchies.every:
+            if one.version == "v2":
+                wanted = " ".join(f"+{name}" for name in sorted(one.controllers & {"cpu", "memory"}))
+                self.kernel.write(f"{one.at(self.driver.best_effort)}/cgroup.subtree_control", wanted)
+        write_site(self.folder / "conf/yarn-site.xml", {})
+        self.may_write: Callable[[str], bool] = lambda _: True
+        self.facts = self.look()
+
+    @property
+    def kernel(self) -> FakeKernel:
+        return self.node.kernel
+
+    def look(self) -> NodeFacts:
+        """Observe the tree as it is now; everything else is as it should be."""
+        sections: dict[str, dict[str, Any]] = {
+            **self.sections,
+            "parenting": {"mode": self.mode.value},
+            "cgroup": {"root": str(self.kernel.root), **self.sections.get("cgroup", {})},
+        }
+        around = Surroundings(environ={}, files=self.kernel, mounts=self.node.mounts, may_write=self.may_write)
+        seen = observe_cgroup(settings(self.folder, **sections), around)
+        overlay = rendered(self.folder, detection=seen.detection, **sections).overlay
+        return NodeFacts(
+            cgroup=seen,
+            programs=ProgramFacts(
+                command=("yarn", "nodemanager"),
+                command_path="/opt/hadoop/bin/yarn",
+                java_path="/opt/java/bin/java",
+                java_version=17,
+                hadoop_version=(3, 5, 0),
+            ),
+            overlay=overlay,
+            name=NameFacts(addresses=("10.0.0.7",), reverse="nm-3"),
+            recovery=RecoveryFacts(
+                directory="/var/lib/nm-proxy/recovery",
+                mount_point="/var/lib/nm-proxy",
+                file_system="ext4",
+                is_writable=True,
+                is_host_pid=False,
+                keep_on_stop=False,
+            ),
+        )
+
+    def errors(self) -> list[Finding]:
+        return [one for one in judge(self.facts) if one.severity is Severity.ERROR]
+
+    def the_error(self) -> Finding:
+        (found,) = self.errors()
+        return found
+
+
+@pytest.mark.parametrize("kind", ["v1", "v1-joined", "v1-hybrid", "mixed", "v2"])
+@pytest.mark.parametrize("driver", list(Driver))
+@pytest.mark.parametrize("mode", list(ParentingMode))
+def test_a_good_node_is_found_good(tmp_path: Path, kind: str, driver: Driver, mode: ParentingMode) -> None:
+    world = World(tmp_path, kind=kind, driver=driver, mode=mode)
+    findings = judge(world.facts)
+    assert [one for one in findings if one.severity is not Severity.OK] == []
+    assert exit_code(findings) is ExitCode.OK
+    place = next(one for one in findings if one.code is ExitCode.CGROUP_DRIVER)
+    assert place.where == f"/{driver.best_effort}/hadoop-yarn"
+    assert f"driver {driver.value}" in place.found
+
+
+def _no_tree(world: World) -> None:
+    world.sections["cgroup"] = {"root": str(world.folder / "nowhere")}
+    world.facts = world.look()
+
+
+def _no_best_effort(world: World) -> None:
+    world.sections["cgroup"] = {"hierarchy": "other/hadoop-yarn"}
+    world.facts = world.look()
+
+
+def _read_only(world: World) -> None:
+    (first, *rest) = world.facts.cgroup.groups
+    group = replace(first, hierarchy=replace(first.hierarchy, read_only=True))
+    world.facts = replace(world.facts, cgroup=replace(world.facts.cgroup, groups=(group, *rest)))
+
+
+def _forbidden(world: World) -> None:
+    world.may_write = lambda path: "memory" not in path
+    world.facts = world.look()
+
+
+def _name(world: World, host: str) -> None:
+    assert world.facts.overlay is not None
+    world.facts = replace(world.facts, overlay=replace(world.facts.overlay, host=host))
+
+
+def _unresolved(world: World) -> None:
+    world.facts = replace(world.facts, name=NameFacts(error="Name or service not known"))
+
+
+def _taken(world: World) -> None:
+    world.facts = replace(world.facts, name=NameFacts(addresses=("10.0.0.7",), port_error="Address already in use"))
+
+
+def _small(world: World, **sizes: int) -> None:
+    assert world.facts.overlay is not None
+    world.facts = replace(world.facts, overlay=replace(world.facts.overlay, **sizes))  # type: ignore[arg-type] # whole numbers
+
+
+def _programs(world: World, **changes: Any) -> None:
+    world.facts = replace(world.facts, programs=replace(world.facts.programs, **changes))
+
+
+def _recovery(world: World, **changes: Any) -> None:
+    assert world.facts.recovery is not None
+    world.facts = replace(world.facts, recovery=replace(world.facts.recovery, **changes))
+
+
+BROKEN = [
+    pytest.param(_no_tree, ExitCode.CGROUP_TREE, "/nowhere", "set cgroup.root", id="no tree"),
+    pytest.param(_no_best_effort, ExitCode.CGROUP_DRIVER, "/cpu/other", "run on a node with kubelet", id="no kubelet"),
+    pytest.param(_read_only, ExitCode.CGROUP_READ_ONLY, "/cpu", "readOnly: false", id="read-only mount"),
+    pytest.param(_forbidden, ExitCode.CGROUP_READ_ONLY, "/memory/kubepods/besteffort", "privileged", id="forbidden"),
+    pytest.param(
+        lambda world: _name(world, "nm-3." + "x" * 60 + ".internal"),
+        ExitCode.HOST_NAME,
+        "yarn.nodemanager.address",
+        "setHostnameAsFQDN off",
+        id="long name",
+    ),
+    pytest.param(
+        lambda world: _name(world, "nm_3.internal"), ExitCode.HOST_NAME, "yarn.", "identity.host_name", id="underscore"
+    ),
+    pytest.param(_taken, ExitCode.PORT, ":8041", "end the other NodeManager", id="port taken"),
+    pytest.param(_unresolved, ExitCode.RESOLUTION, "nm-3.nodes", "publishNotReadyAddresses", id="unresolved"),
+    pytest.param(
+        lambda world: _small(world, memory_mib=512), ExitCode.CAPACITY, "capacity.memory_mib", "leave", id="memory"
+    ),
+    pytest.param(
+        lambda world: _small(world, minimum_vcores=4), ExitCode.CAPACITY, "capacity.vcores", "leave", id="vcores"
+    ),
+    pytest.param(lambda world: _programs(world, command_path=None), ExitCode.JAVA, "yarn", "behind --", id="command"),
+    pytest.param(
+        lambda world: _programs(world, java_path=None), ExitCode.JAVA, "JAVA_HOME", "set JAVA_HOME", id="no Java"
+    ),
+    pytest.param(
+        lambda world: _programs(world, java_version=11),
+        ExitCode.JAVA,
+        "/opt/java/bin/java",
+        "newer Java",
+        id="old Java",
+    ),
+    pytest.param(
+        lambda world: _programs(world, java_version=None, java_error="does not run"),
+        ExitCode.JAVA,
+        "/opt/java/bin/java",
+        "set JAVA_HOME",
+        id="broken Java",
+    ),
+    pytest.param(
+        lambda world: _programs(world, hadoop_version=(3, 2, 4)),
+        ExitCode.HADOOP_VERSION,
+        "hadoop.version",
+        "newer Hadoop",
+        id="old Hadoop",
+    ),
+    pytest.param(
+        lambda world: _recovery(world, mount_point="/", file_system="overlay"),
+        ExitCode.RECOVERY,
+        "/var/lib/nm-proxy/recovery",
+        "emptyDir",
+        id="recovery in the container's layer",
+    ),
+    pytest.param(
+        lambda world: _recovery(world, is_writable=False),
+        ExitCode.RECOVERY,
+        "/var/lib/nm-proxy/recovery",
+        "emptyDir",
+        id="recovery not writable",
+    ),
+    pytest.param(
+        lambda world: _recovery(world, keep_on_stop=True),
+        ExitCode.RECOVERY,
+        "recovery.keep_on_stop",
+        "hostPID: true",
+        id="kept containers without hostPID",
+    ),
+]
+
+
+@pytest.mark.parametrize(("breaks", "code", "where", "fix"), BROKEN)
+def test_one_broken_thing_is_the_one_error(
+    tmp_path: Path, breaks: Callable[[World], None], code: ExitCode, where: str, fix: str
+) -> None:
+    world = World(tmp_path)
+    assert world.errors() == []
+    breaks(world)
+    found = world.the_error()
+    assert found.code is code
+    assert where in found.where
+    assert fix in found.fix
+    assert found.expected
+    assert exit_code(judge(world.facts)) is code
+    text = as_text(judge(world.facts))
+    for part in (found.where, found.found, found.expected, found.fix, f"exit code {int(code)} ({found.kind})"):
+        assert part in text
+
+
+def test_version_2_without_delegation_names_the_file_to_write(tmp_path: Path) -> None:
+    world = World(tmp_path, kind="v2")
+    mount = world.node.found.hierarchies.every[0]
+    control = f"{mount.at(Driver.CGROUPFS.best_effort)}/cgroup.subtree_control"
+    Path(control).write_text("cpu pids\n")
+    world.facts = world.look()
+    found = world.the_error()
+    assert (found.code, found.where, found.expected) == (ExitCode.CGROUP_DELEGATION, control, "+memory")
+
+
+def test_version_2_with_processes_in_the_way_is_named(tmp_path: Path) -> None:
+    world = World(tmp_path, kind="v2")
+    (group,) = world.facts.cgroup.groups
+    world.facts = replace(
+        world.facts, cgroup=replace(world.facts.cgroup, groups=(replace(group, has_yarn=True, yarn_processes=3),))
+    )
+    found = world.the_error()
+    assert found.code is ExitCode.CGROUP_INTERNAL_PROCESSES
+    assert found.where == f"{group.yarn}/cgroup.procs"
+    assert found.found == "lists 3 processes"
+
+
+@pytest.mark.parametrize(
+    ("mode", "severity"), [(ParentingMode.ADOPT, Severity.WARNING), (ParentingMode.EXECUTOR, Severity.ERROR)]
+)
+def test_a_stale_version_1_tree_beside_version_2_is_seen(
+    tmp_path: Path, mode: ParentingMode, severity: Severity
+) -> None:
+    world = World(tmp_path, kind="v2", mode=mode)
+    stale = world.kernel.root / "cpu,cpuacct"
+    stale.mkdir()
+    world.facts = world.look()
+    (found,) = [one for one in judge(world.facts) if one.severity is not Severity.OK]
+    assert (found.code, found.severity, found.where) == (ExitCode.CGROUP_SHADOWED, severity, str(stale))
+
+
+def test_hadoops_executor_cannot_read_a_controller_in_the_last_place(tmp_path: Path) -> None:
+    world = World(tmp_path, kind="v2", mode=ParentingMode.EXECUTOR)
+    (group,) = world.facts.cgroup.groups
+    changed = replace(group, top_controllers=("cpu", "memory"))
+    world.facts = replace(world.facts, cgroup=replace(world.facts.cgroup, groups=(changed,)))
+    assert world.the_error().where.endswith("/cgroup.controllers")
+    world.facts = replace(world.facts, cgroup=replace(world.facts.cgroup, mode=ParentingMode.ADOPT))
+    assert world.errors() == []
+
+
+def test_an_old_executor_does_not_know_version_2(tmp_path: Path) -> None:
+    world = World(tmp_path, kind="v2", mode=ParentingMode.EXECUTOR)
+    _programs(world, hadoop_version=(3, 3, 6))
+    assert world.the_error().code is ExitCode.HADOOP_VERSION
+    _programs(world, hadoop_version=None)
+    assert world.the_error().where == "hadoop.version"
+
+
+def test_an_unknown_version_and_a_loopback_address_are_warnings_and_do_not_stop(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    _programs(world, hadoop_version=None, java_version=8)
+    world.facts = replace(world.facts, name=NameFacts(addresses=("127.0.1.1",)))
+    warned = {one.code for one in judge(world.facts) if one.severity is Severity.WARNING}
+    assert warned == {ExitCode.HADOOP_VERSION, ExitCode.RESOLUTION}
+    assert exit_code(judge(world.facts)) is ExitCode.OK
+
+
+def test_both_drivers_directories_without_pods_are_ambiguous(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.kernel.make_kubelet_directories(Driver.SYSTEMD.best_effort, "kubepods-besteffort-pod1")
+    world.facts = world.look()
+    assert world.the_error().code is ExitCode.CGROUP_DRIVER
+
+
+def test_every_problem_is_reported_and_the_first_gives_the_code(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    _unresolved(world)
+    _forbidden_facts = replace(world.facts, recovery=None)
+    world.facts = _forbidden_facts
+    _programs(world, java_path=None)
+    assert [one.code for one in world.errors()] == [ExitCode.RESOLUTION, ExitCode.JAVA]
+    assert as_document(judge(world.facts))["exit_code"] == 22
+
+
+def test_a_whole_look_reads_the_machine_and_changes_nothing(tmp_path: Path) -> None:
+    node = Node(tmp_path)
+    write_site(tmp_path / "conf/yarn-site.xml", {"yarn.nodemanager.address": "127.0.0.1:0"})
+    java = tmp_path / "java/bin/java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_392\"' >&2\n")
+    java.chmod(0o755)
+    jars = tmp_path / "hadoop/share/hadoop/yarn"
+    jars.mkdir(parents=True)
+    (jars / "hadoop-yarn-server-nodemanager-3.4.2.jar").touch()
+    around = Surroundings(
+        environ={"JAVA_HOME": str(tmp_path / "java"), "HADOOP_HOME": str(tmp_path / "hadoop"), "PATH": os.defpath},
+        files=node.kernel,
+        mounts=node.mounts,
+        may_write=lambda _: True,
+        mountinfo=lambda: MOUNTS,
+    )
+    before = sorted(tmp_path.rglob("*"))
+    found = settings(
+        tmp_path,
+        cgroup={"root": str(node.kernel.root)},
+        recovery={"directory": "/var/lib/nm proxy/a/b"},
+        identity={"port": 8041},
+    )
+    facts = observe(found, ("sh", "-c", "true"), around, tries_port=False)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert facts.programs.java_version == 8
+    assert facts.programs.hadoop_version == (3, 4, 2)
+    assert facts.programs.command_path is not None
+    assert facts.name is not None
+    assert facts.name.addresses == ("127.0.0.1",)
+    assert facts.recovery is not None
+    assert facts.cgroup.detection is not None
+    assert judge(facts)
+
+
+def test_a_look_goes_on_when_hadoops_files_are_wrong(tmp_path: Path) -> None:
+    node = Node(tmp_path)
+    around = Surroundings(environ={}, files=node.kernel, mounts=node.mounts, mountinfo=lambda: MOUNTS)
+    facts = observe(settings(tmp_path, cgroup={"root": str(node.kernel.root)}), ("sh",), around, tries_port=True)
+    (first, *_) = [one for one in judge(facts) if one.severity is Severity.ERROR]
+    assert first.code is ExitCode.CONFIGURATION
+    assert "conf/yarn-site.xml" in first.found
+    assert facts.cgroup.detection is not None
+
+
+def test_a_port_in_use_is_seen(tmp_path: Path) -> None:
+    import socket
+
+    write_site(tmp_path / "conf/yarn-site.xml", {})
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        identity = {"host_name": "127.0.0.1", "port": taken.getsockname()[1]}
+        overlay = rendered(tmp_path, identity=identity).overlay
+        assert observe_name(overlay, tries_port=True).port_error
+        assert observe_name(overlay, tries_port=False).port_error == ""
+    assert observe_name(overlay, tries_port=True).port_error == ""
+
+
+def test_a_name_that_nobody_knows_is_an_error_in_words(tmp_path: Path) -> None:
+    write_site(tmp_path / "conf/yarn-site.xml", {})
+    overlay = rendered(tmp_path, identity={"host_name": "no-such-host.invalid"}).overlay
+    assert observe_name(overlay, tries_port=True).error
+
+
+@pytest.mark.parametrize(
+    ("path", "volume"),
+    [
+        pytest.param("/opt/x", Volume("/", "overlay"), id="root"),
+        pytest.param("/var/lib/nm proxy/recovery", Volume("/var/lib/nm proxy", "ext4"), id="blank in the path"),
+        pytest.param("/runaway", Volume("/", "overlay"), id="not by letters"),
+        pytest.param("/run/a", Volume("/run", "tmpfs"), id="tmpfs"),
+    ],
+)
+def test_finds_the_mount_of_a_path(path: str, volume: Volume) -> None:
+    assert volume_of(Path(path), MOUNTS) == volume
+
+
+def test_the_settings_version_wins_and_the_class_path_is_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "hadoop-yarn-server-nodemanager-3.3.6.jar").touch()
+    command = ("java", "-cp", f"/nowhere:{tmp_path}/*", "Main")
+    assert find_hadoop_version(settings(tmp_path), command, {}) == (3, 3, 6)
+    named = settings(tmp_path, hadoop={"version": "3.5.0"})
+    assert find_hadoop_version(named, command, {}) == (3, 5, 0)
+    assert find_hadoop_version(settings(tmp_path), ("java",), {}) is None
