@@ -114,7 +114,7 @@ class AgentMetrics:
         )
         self._kills = Counter(
             f"{_PREFIX}kills_total",
-            "Containers ended, by who asked (api, controller, lingering) and how it went (ended, failed)",
+            "Containers ended, by who asked (api, controller, lingering, stop) and how it went (ended, failed)",
             ["asked_by", "result"],
             registry=self.registry,
         )

@@ -17,12 +17,13 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 from nm_proxy.nodemanager.processes import Process, ProcessReader, parse_stat
 from yarn_copilot.errors import YarnCopilotError
 
 STATE_FILE: Final = "nodemanager.stat"
+_RECORD_BYTES: Final = 4096
 _LAUNCH: Final = 'cat "/proc/$$/stat" >&0 && exec "$@" </dev/null'
 """Standard input is the state file at first: the one descriptor with a number that every shell can name."""
 
@@ -94,7 +95,7 @@ class Launcher:
         try:
             user = _ids(self._user)
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
-            with self._file.open("w+b") as state:
+            with _state_file(self._file) as state:
                 child = subprocess.Popen(  # noqa: S603 - the image's own command
                     ["/bin/sh", "-c", _LAUNCH, "nm-proxy", *self._command],
                     stdin=state,
@@ -121,14 +122,26 @@ class Launcher:
             return None
 
 
+def _state_file(path: Path) -> BinaryIO:
+    """Open the state file without a valid record in it, and with room for one even if the disk fills up meanwhile."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        os.pwrite(descriptor, b"\n", 0)
+        os.posix_fallocate(descriptor, 0, _RECORD_BYTES)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "r+b")
+
+
 def recorded_alive(state_dir: Path) -> Process | None:
     """Find the process that the state file names, if it is still that one."""
     try:
-        line = (state_dir / STATE_FILE).read_bytes()
+        line, whole, _ = (state_dir / STATE_FILE).read_bytes().partition(b"\n")
     except OSError:
         return None
     pid_text = line.split(b" ", 1)[0]
-    if not pid_text.isdigit() or not line.endswith(b"\n"):
+    if not pid_text.isdigit() or not whole:
         return None
     written = parse_stat(int(pid_text), line)
     now = ProcessReader().process(int(pid_text))

@@ -14,8 +14,8 @@ from typing import Final
 from prometheus_client.metrics import MetricWrapperBase
 
 from batch_resources.annotations.catalogue import CATALOGUE
-from yarn_copilot.config.fields import SettingField, render_value, section_models, setting_fields
-from yarn_copilot.config.loading import environment_name
+from yarn_copilot.config.loading import CONTROLLER
+from yarn_copilot.config.reference import section_lines
 from yarn_copilot.config.rules import RULE_SENTENCES
 from yarn_copilot.observability.exposition import COUNT_FAMILIES, NODE_MANAGER_FAMILIES, stage_families
 from yarn_copilot.observability.metrics import Metrics
@@ -100,12 +100,7 @@ def configuration_page() -> str:
     """Write docs/configuration.md."""
     lines = [_GENERATED, _CONFIGURATION_INTRO]
     lines += [f"- {sentence}" for sentence in RULE_SENTENCES]
-    for section, model in section_models().items():
-        fields = [field for path, field in setting_fields().items() if path.rpartition(".")[0] == section]
-        if fields:
-            lines += ["", f"## `{section}`", "", _first_sentence(model.__doc__), ""]
-            for field in fields:
-                lines += _field_lines(field)
+    lines += section_lines(CONTROLLER)
     return "\n".join(lines) + "\n"
 
 
@@ -178,24 +173,6 @@ def _own_metrics() -> Iterator[tuple[str, str, str, str]]:
 def _table(rows: Iterator[tuple[str, str, str, str]]) -> list[str]:
     lines = ["", "| metric | type | labels | meaning |", "|---|---|---|---|"]
     return lines + [f"| `{name}` | {kind} | {labels} | {text} |" for name, kind, labels, text in rows]
-
-
-def _field_lines(field: SettingField) -> list[str]:
-    when = "at once" if field.reloadable else "after a restart"
-    return [
-        f"### `{field.path}`",
-        "",
-        field.description,
-        "",
-        f"- Allowed: {field.allowed}.",
-        f"- Default: `{render_value(field.default)}`. A change takes effect {when}.",
-        f"- Variable: `{environment_name(field.path)}`.",
-        "",
-    ]
-
-
-def _first_sentence(text: str | None) -> str:
-    return (text or "").strip().partition("\n")[0]
 
 
 def main(arguments: list[str]) -> int:

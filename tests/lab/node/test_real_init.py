@@ -33,20 +33,30 @@ sys.exit(3)
 class Running:
     """Hold one `nm-proxy run` and see its processes from outside."""
 
-    def __init__(self, folder: Path, machine: Machine, *, arguments: tuple[str, str], prefix: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        machine: Machine,
+        *,
+        arguments: tuple[str, str],
+        prefix: tuple[str, ...],
+        stop: dict[str, float],
+        rendered_dir: Path,
+        state_dir: Path,
+    ) -> None:
         self.machine = machine
         self.log = folder / "log"
         write_site(folder / "conf/yarn-site.xml", {})
         (folder / "nm.py").write_text(NODE_MANAGER)
         document: dict[str, Any] = {
             "cgroup": {"hierarchy": machine.place.yarn},
-            "hadoop": {"conf_dir": str(folder / "conf"), "rendered_dir": str(folder / "r"), "version": "3.5.0"},
+            "hadoop": {"conf_dir": str(folder / "conf"), "rendered_dir": str(rendered_dir), "version": "3.5.0"},
             "identity": {"host_name": "127.0.0.1"},
             "recovery": {"enabled": False},
-            "supervisor": {"state_dir": str(folder / "state"), "restart_min_seconds": 0.1},
-            "stop": {"grace_seconds": 8, "node_manager_seconds": 3},
+            "supervisor": {"state_dir": str(state_dir), "restart_min_seconds": 0.1},
+            "stop": stop,
             "health": {"port": None},
-            "copilot": {"socket": str(folder / "state/s")},
+            "copilot": {"socket": str(folder / "socket/s")},
         }
         (folder / "nm-proxy.yaml").write_text(yaml.safe_dump(document))
         command = [sys.executable, str(folder / "nm.py"), *arguments]
@@ -88,9 +98,25 @@ def node_manager_of(machine: Machine) -> int:
 
 
 @contextlib.contextmanager
-def running(folder: Path, machine: Machine, *arguments: str, namespace: bool = False) -> Iterator[Running]:
+def running(
+    folder: Path,
+    machine: Machine,
+    *arguments: str,
+    namespace: bool = False,
+    stop: dict[str, float] | None = None,
+    rendered_dir: Path | None = None,
+    state_dir: Path | None = None,
+) -> Iterator[Running]:
     prefix = ("unshare", "--pid", "--fork", "--mount-proc") if namespace else ()
-    one = Running(folder, machine, arguments=(arguments[0], arguments[1]), prefix=prefix)
+    one = Running(
+        folder,
+        machine,
+        arguments=(arguments[0], arguments[1]),
+        prefix=prefix,
+        stop=stop or {},
+        rendered_dir=rendered_dir or folder / "r",
+        state_dir=state_dir or folder / "state",
+    )
     try:
         one.wait_text("node manager")
         yield one
@@ -148,24 +174,43 @@ def test_a_node_manager_that_keeps_ending_is_started_again(tmp_path: Path, machi
         assert one.process.wait(30) == 0
 
 
-def test_a_stop_is_in_order_and_survives_a_crash_of_the_supervisor_in_between(tmp_path: Path, machine: Machine) -> None:
-    with running(tmp_path, machine, "0", "600") as one:
-        machine.know(2)
-        container = machine.launch(2, "import time\ntime.sleep(600)\n")
-        machine.launch_pass(2)
+def in_order(text: str, *parts: str) -> bool:
+    places = [text.find(part) for part in parts]
+    return -1 not in places and places == sorted(places)
+
+
+def adopted(machine: Machine) -> subprocess.Popen[bytes]:
+    """Launch a container as a NodeManager does, inside its group."""
+    machine.know(2)
+    container = machine.launch(2, "import time\ntime.sleep(600)\n")
+    assert container.stdout is not None
+    container.stdout.close()
+    machine.launch_pass(2)
+    return container
+
+
+def test_a_stop_goes_on_after_a_crash_of_the_supervisor_in_its_middle(tmp_path: Path, machine: Machine) -> None:
+    with running(tmp_path, machine, "0", "600", stop={"grace_seconds": 120}) as one:
+        container = adopted(machine)
         one.process.send_signal(signal.SIGTERM)
         one.wait_text("Waiting for containers left=1")
         os.kill(number_of(machine, SUPERVISOR), signal.SIGKILL)
         one.wait_text("Waiting for containers left=1", 2)
         assert container.poll() is None
-        assert one.process.wait(30) == 0
-        text = one.text()
-        order = ["The grace is over", "asked to stop", "The NodeManager has stopped", "Ended a container"]
-        assert [text.find(part) for part in order] == sorted(text.find(part) for part in order)
-        assert -1 not in [text.find(part) for part in order]
+        container.kill()
+        container.wait(30)
+        assert one.process.wait(60) == 0
+        assert in_order(one.text(), "No container is left", "asked to stop", "The NodeManager has stopped")
+
+
+def test_what_is_left_at_the_end_of_the_grace_is_ended_after_the_node_manager(tmp_path: Path, machine: Machine) -> None:
+    with running(tmp_path, machine, "0", "600", stop={"grace_seconds": 7, "node_manager_seconds": 4}) as one:
+        container = adopted(machine)
+        one.process.send_signal(signal.SIGTERM)
+        assert one.process.wait(60) == 0
         assert container.wait(30) == -signal.SIGKILL
-        assert container.stdout is not None
-        container.stdout.close()
+        words = ("The grace is over", "asked to stop", "The NodeManager has stopped", "Ended a container")
+        assert in_order(one.text(), *words)
 
 
 def test_a_node_that_is_not_fit_ends_with_the_kind_of_trouble(tmp_path: Path, machine: Machine) -> None:
@@ -181,6 +226,48 @@ def test_a_node_that_is_not_fit_ends_with_the_kind_of_trouble(tmp_path: Path, ma
     assert done.returncode == 2
     assert f"{tmp_path}/conf/yarn-site.xml: does not exist" in done.stderr
     assert "no-such-program: is not an executable file" in done.stderr
+
+
+def test_a_full_disk_does_not_keep_a_node_manager_from_being_started_again(tmp_path: Path, machine: Machine) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)], check=True)
+    try:
+        with running(tmp_path, machine, "0", "600", rendered_dir=small / "r", state_dir=small / "state") as one:
+            first = node_manager_of(machine)
+            with contextlib.suppress(OSError), (small / "filler").open("wb", buffering=0) as filler:
+                while True:
+                    filler.write(bytes(4096))
+            os.kill(first, signal.SIGKILL)
+            one.wait_text("node manager", 2)
+            assert "The last good Hadoop configuration stays in use" in one.text()
+            assert "No space left on device" in one.text()
+            os.kill(number_of(machine, SUPERVISOR), signal.SIGKILL)
+            one.wait_text("Took over a running NodeManager")
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_a_tree_that_is_mounted_read_only_is_named(tmp_path: Path, machine: Machine) -> None:
+    write_site(tmp_path / "conf/yarn-site.xml", {})
+    mounts = " ".join(one.mount_point for one in machine.hierarchies.every)
+    remount = f'for one in {mounts}; do mount -o remount,bind,ro "$one"; done; exec "$@"'
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-ec", remount, "sh", sys.executable, "-m", "nm_proxy.cli.main", "check"],
+        env={
+            **os.environ,
+            "NM_PROXY_HADOOP__CONF_DIR": str(tmp_path / "conf"),
+            "NM_PROXY_CGROUP__HIERARCHY": machine.place.yarn,
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 12, done.stdout
+    for one in machine.hierarchies.every:
+        assert f"{one.mount_point}: is mounted read-only" in done.stdout
+    assert "readOnly: false" in done.stdout
 
 
 def zombies_of(parent: int) -> set[int]:
