@@ -19,7 +19,7 @@ from lab.hadoop.node_manager import NodeManager
 from lab.processes import probes
 from lab.processes.process import Command, ServerProcess
 
-WAIT_SECONDS: Final = 90.0
+WAIT_SECONDS: Final = 240.0
 
 
 class Proxy:
@@ -96,28 +96,28 @@ class Proxy:
     def probe(self, name: str) -> tuple[int, dict[str, Any]]:
         """Call a probe of nm-proxy; 0 where nothing listens."""
         try:
-            answer = requests.get(f"http://127.0.0.1:{self.health_port}/{name}", timeout=10)
+            answer = requests.get(f"http://127.0.0.1:{self.health_port}/{name}", timeout=30)
         except requests.ConnectionError:
             return 0, {}
         return answer.status_code, answer.json()
 
     def metric(self, name: str) -> float:
         """Read one figure without labels."""
-        text = requests.get(f"http://127.0.0.1:{self.health_port}/metrics", timeout=10).text
+        text = requests.get(f"http://127.0.0.1:{self.health_port}/metrics", timeout=30).text
         found = re.search(rf"^{name} (\S+)$", text, re.MULTILINE)
         assert found, f"no {name} in\n{text[:2000]}"  # noqa: S101 - a test's helper
         return float(found[1])
 
     def copilot_state(self) -> dict[str, Any]:
         """Ask GET /v1/state, as the controller does."""
-        state: dict[str, Any] = requests.get(f"http://127.0.0.1:{self.copilot_port}/v1/state", timeout=10).json()
+        state: dict[str, Any] = requests.get(f"http://127.0.0.1:{self.copilot_port}/v1/state", timeout=30).json()
         return state
 
     def configured(self, key: str) -> str:
         """Ask the running NodeManager for the value of a key of its configuration."""
         identity = self.node_manager.identity
         url = f"http://{identity.address}:{identity.ports.web}/conf"
-        properties = requests.get(url, headers={"Accept": "application/json"}, timeout=10).json()["properties"]
+        properties = requests.get(url, headers={"Accept": "application/json"}, timeout=30).json()["properties"]
         return next(str(one["value"]) for one in properties if one["key"] == key)
 
     def pid_of(self, part: str) -> int:

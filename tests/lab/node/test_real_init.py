@@ -73,7 +73,7 @@ class Running:
         return self.log.read_text()
 
     def wait_text(self, part: str, count: int = 1) -> None:
-        self.machine.wait_for(lambda: self.text().count(part) >= count, 60)
+        self.machine.wait_for(lambda: self.text().count(part) >= count, 240)
 
     def containers(self) -> set[int]:
         return carriers_of("ROLE=container") & carriers_of(f"{MARK}={self.machine.name}")
@@ -127,6 +127,7 @@ def running(
         one.process.wait(30)
 
 
+pytestmark = pytest.mark.timeout(900)
 INIT, SUPERVISOR = "nm_proxy.supervisor.init", "nm_proxy.cli.supervise"
 
 
