@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import logging
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -87,8 +88,10 @@ def supervise(invocation: Invocation, environ: Mapping[str, str]) -> ExitCode:
     configure_logging(level=settings.log.level, format=settings.log.format)
     around = Surroundings(environ=environ)
     runs = is_recorded_alive(settings.supervisor.state_dir)
-    code = _preflight(settings, invocation, around, runs=runs)
-    if code is not ExitCode.OK:
+    if runs:
+        # Its containers wait for the agent; and nothing that the checks find may end it.
+        logger.warning("A NodeManager runs already; the node is not checked again")
+    elif (code := _preflight(settings, invocation, around)) is not ExitCode.OK:
         return code
     try:
         asyncio.run(_run(settings, invocation, around))
@@ -101,23 +104,19 @@ def supervise(invocation: Invocation, environ: Mapping[str, str]) -> ExitCode:
     return ExitCode.OK
 
 
-def _preflight(settings: NodeSettings, invocation: Invocation, around: Surroundings, *, runs: bool) -> ExitCode:
-    """Check the node; a NodeManager that runs already is never given up because of a finding."""
-    findings = judge(observe(settings, invocation.command, around, tries_port=not runs))
+def _preflight(settings: NodeSettings, invocation: Invocation, around: Surroundings) -> ExitCode:
+    findings = judge(observe(settings, invocation.command, around, tries_port=True))
     bad = [one for one in findings if one.severity is not Severity.OK]
     if bad:
         print(as_text(bad), file=sys.stderr, flush=True)
-    code = exit_code(findings)
-    if code is not ExitCode.OK and runs:
-        logger.error("The node is not fit any more; the running NodeManager is kept", extra={"kind": code.name})
-        return ExitCode.OK
-    return code
+    return exit_code(findings)
 
 
 async def _run(settings: NodeSettings, invocation: Invocation, around: Surroundings) -> None:
     def write_rendering() -> Overlay:
         rendered = render_here(settings, around, detection)
         write(rendered, settings.hadoop.rendered_dir)
+        prepare_recovery(rendered.overlay.recovery_directory, settings.hadoop.user)
         return rendered.overlay
 
     detection = _tree_or_none(settings, around)
@@ -160,6 +159,22 @@ def _first_overlay(settings: NodeSettings, around: Surroundings, write_rendering
     before = {"conf_dir": settings.hadoop.rendered_dir, "cluster": DEFAULT_CLUSTER_ID}
     former = settings.model_copy(update={"hadoop": settings.hadoop.model_copy(update=before)})
     return render_here(former, around, _tree_or_none(settings, around)).overlay
+
+
+def prepare_recovery(directory: Path | None, user: str | None) -> None:
+    """Make the recovery directory, and give it to the NodeManager's user.
+
+    Raises:
+        ConfigError: it cannot be made, or the user does not exist.
+    """
+    if directory is None:
+        return
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if user is not None:
+            shutil.chown(directory, user)
+    except (OSError, LookupError) as error:
+        raise ConfigError(f"{directory}: recovery.directory cannot be prepared: {error}") from error
 
 
 def _tree_or_none(settings: NodeSettings, around: Surroundings) -> Detection | None:

@@ -165,7 +165,10 @@ class Supervisor:
         process = self._take_over()
         while True:
             if process is None:
-                process = await self._start()
+                await self._let_agent_go_first()
+                if await self._is_over():
+                    return
+                process = self._start()
             if process is not None:
                 await self._watch(process)
             if self._is_final:
@@ -192,12 +195,19 @@ class Supervisor:
             logger.warning("Took over a running NodeManager", extra={"pid": process.pid})
         return process
 
-    async def _start(self) -> NodeManagerProcess | None:
+    async def _is_over(self) -> bool:
+        """Tell whether no further NodeManager is wanted: a stop has come, and nobody is left who needs one."""
+        nobody = self._stop_requested.is_set() and await self._runner.containers_left() == 0
+        return nobody or self._is_final
+
+    async def _let_agent_go_first(self) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(AGENT_FIRST_SECONDS):
                 await self._runner.is_serving.wait()
         if not self._runner.is_serving.is_set():
             logger.error("The NodeManager starts without the agent", extra={"error": self._runner.error})
+
+    def _start(self) -> NodeManagerProcess | None:
         self._render()
         try:
             process = self._launcher.start(self._rendering.environ)
