@@ -133,6 +133,7 @@ async def _run(settings: NodeSettings, invocation: Invocation, around: Surroundi
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, supervisor.request_stop)
+    loop.add_signal_handler(signal.SIGQUIT, supervisor.dump_threads)
     if invocation.stop_since is not None:
         supervisor.request_stop(invocation.stop_since)
     health = HealthServer(lambda: supervisor.settings.health, supervisor.condition, supervisor.render_metrics)
@@ -203,6 +204,7 @@ def _watch_settings(
         await asyncio.Event().wait()
 
     if path is None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
         return asyncio.create_task(nothing())
 
     def told(reload: Reload[NodeSettings]) -> None:

@@ -21,7 +21,9 @@ from typing import Final
 
 from nm_proxy.exit_codes import ExitCode
 
-FORWARDED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+FORWARDED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+SWALLOWED: Final = (signal.SIGUSR1, signal.SIGUSR2)
+"""They mean nothing here, and would end this process or a Java that has no handler."""
 STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
 STOP_SINCE_OPTION: Final = "--stop-since"
 """How a supervisor that is started anew during a stop learns when the stop began (monotonic seconds)."""
@@ -76,7 +78,7 @@ class Init:
         Returns:
             The code to end with.
         """
-        waited_for = {signal.SIGCHLD, *FORWARDED}
+        waited_for = {signal.SIGCHLD, *FORWARDED, *SWALLOWED}
         signal.pthread_sigmask(signal.SIG_BLOCK, waited_for)
         become_subreaper()
         while True:
@@ -90,7 +92,7 @@ class Init:
                 code = self._reap()
                 if code is not None:
                     return code
-            else:
+            elif arrived.si_signo in FORWARDED:
                 self._hand_on(arrived.si_signo)
 
     def _start(self) -> None:

@@ -97,6 +97,11 @@ class Supervisor:
             self._stop_since = self._clock.monotonic() if since is None else since
             self._stop_requested.set()
 
+    def dump_threads(self) -> None:
+        """Hand SIGQUIT on: Java writes what its threads do, and goes on."""
+        if self.process is not None:
+            self.process.signal(signal.SIGQUIT)
+
     def reload(self, settings: NodeSettings) -> None:
         """Take over new settings; what is not reloadable in them is as before."""
         self.settings = settings

@@ -24,8 +24,11 @@ print("node manager", os.getpid(), flush=True)
 for _ in range(int(sys.argv[1])):
     # A container has a session of its own, and its shell has ended long ago: it is nobody's child but init's.
     subprocess.Popen(["setsid", "sh", "-c", "ROLE=container sleep 600 & ROLE=orphan sleep 0.1 &"])
+signal.signal(signal.SIGQUIT, lambda *_: print("thread dump", flush=True))
 signal.signal(signal.SIGTERM, lambda *_: (print("asked to stop", flush=True), sys.exit(0)))
-time.sleep(float(sys.argv[2]))
+end = time.monotonic() + float(sys.argv[2])
+while time.monotonic() < end:
+    time.sleep(max(end - time.monotonic(), 0))
 sys.exit(3)
 """
 
@@ -212,6 +215,19 @@ def test_what_is_left_at_the_end_of_the_grace_is_ended_after_the_node_manager(tm
         assert container.wait(30) == -signal.SIGKILL
         words = ("The grace is over", "asked to stop", "The NodeManager has stopped", "Ended a container")
         assert in_order(one.text(), *words)
+
+
+def test_signals_reach_whom_they_are_for(tmp_path: Path, machine: Machine) -> None:
+    with running(tmp_path, machine, "0", "600") as one:
+        one.process.send_signal(signal.SIGUSR1)
+        one.process.send_signal(signal.SIGQUIT)
+        one.wait_text("thread dump")
+        settings = tmp_path / "nm-proxy.yaml"
+        settings.write_text(settings.read_text().replace("host_name:", "hostname:"))
+        one.process.send_signal(signal.SIGHUP)
+        one.wait_text("The settings file is refused")
+        assert "identity.hostname: unknown key" in one.text()
+        assert one.text().count("node manager") == 1
 
 
 def test_a_node_that_is_not_fit_ends_with_the_kind_of_trouble(tmp_path: Path, machine: Machine) -> None:
