@@ -54,7 +54,6 @@ DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
         RECOVERY_SUPERVISED: "false",
         KILL_DELAY: "250",
         EXECUTOR: DEFAULT_EXECUTOR,
-        CPU_HANDLER: "false",
         MEMORY_HANDLER: "false",
         CPU_PERCENT: "100",
         HIERARCHY: "/hadoop-yarn",

@@ -9,6 +9,7 @@ import pytest
 
 from lab.hadoop.resolving import Question, resolve
 from lab.processes.progress import Progress
+from nm_proxy.rendering import keys
 from tests.unit.hadoop.configuration_corpus import CASES, ENVIRON, USER, recorded_answers
 from yarn_copilot.hadoop import configuration_defaults
 
@@ -25,7 +26,8 @@ def hadoop_answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[s
             kind, _, key = question.partition(" ")
             asked.append((case.name, question, Question(folder, kind, key)))
     empty = tmp_path_factory.mktemp("defaults")
-    for key in (*configuration_defaults.CORE_DEFAULTS, *configuration_defaults.YARN_DEFAULTS):
+    known = (configuration_defaults.CORE_DEFAULTS, configuration_defaults.YARN_DEFAULTS, keys.DEFAULTS)
+    for key in (key for defaults in known for key in defaults):
         asked.append(("defaults", f"get {key}", Question(empty, "get", key)))
     answers = resolve(
         [question for _, _, question in asked], version=VERSION, environ=ENVIRON, user=USER, progress=Progress()
@@ -45,7 +47,12 @@ def test_defaults_are_those_of_hadoop(hadoop_answers: dict[str, dict[str, str]],
     from yarn_copilot.hadoop.configuration_values import HadoopConfiguration
 
     ours = HadoopConfiguration(
-        core_site=(), yarn_site=(), main_file=tmp_path, environ={}, system_properties={"user.name": USER}
+        core_site=(),
+        yarn_site=(),
+        main_file=tmp_path,
+        environ={},
+        system_properties={"user.name": USER},
+        more_defaults=keys.DEFAULTS,
     )
     assert {question: f"OK {ours.get(question.removeprefix('get '))}" for question in hadoop_answers["defaults"]} == (
         hadoop_answers["defaults"]
