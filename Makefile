@@ -77,7 +77,7 @@ prepare: $(READY) ## Build and download the real servers of the lab (cached)
 
 fuzz: $(KERBEROS) ## Long fuzzing of bytes and files that others send us (about FUZZ_EXAMPLES=20000 examples a test)
 	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(PYTEST) tests/unit -k fuzzing -q --timeout 7200 $(ARGS)
-	for target in framing sasl challenge token; do \
+	for target in framing sasl challenge token reports rest xml; do \
 	  $(BIN)/python -m tests.fuzz $$target $${FUZZ_SECONDS:-300}; done
 
 lab-test: $(KERBEROS) prepare ## The whole on real servers: etcd, kube-apiserver, kube-scheduler, YARN

@@ -9,17 +9,20 @@ from functools import partial
 from rich.console import Console
 
 from benchmarks import propagation, results
+from benchmarks.hadoop import run as hadoop
 from benchmarks.scale import run as scale
 from benchmarks.scale.stage import Size
 from lab.processes.progress import Progress
 
 _CHANGES = 150
+_RATE_SECONDS = 3.0
 
 
 def main() -> None:
     """Measure everything and print each result beside the one before."""
     progress = Progress()
     _run(propagation.NAME, propagation.AIMS, partial(propagation.measure, _CHANGES, progress))
+    _run(hadoop.NAME, hadoop.AIMS, partial(hadoop.measure, hadoop.SIZES, _RATE_SECONDS, progress))
     _run(scale.NAME, scale.AIMS, partial(scale.measure, Size(), progress))
 
 

@@ -21,6 +21,12 @@ UNREGISTER: Final = "unRegisterNodeManager"
 
 _NODE_STATUS_TAG: Final = b"\x0a"
 _RESPONSE_ID_TAG: Final = b"\x10"
+_NO_USE: Final = b"\x08\x00\x10\x00\x1d" + bytes(4)
+_UTILIZATION: Final = b"".join(bytes((number << 3 | 2, len(_NO_USE))) + _NO_USE for number in (6, 7))
+"""containers_utilization and node_utilization of NodeStatusProto, all zero: pmem, vmem, cpu.
+
+Without both the web service's node list of Hadoop 3.5 ends with a NullPointerException after the first heartbeat.
+"""
 
 
 class MessageWriter:
@@ -32,7 +38,7 @@ class MessageWriter:
         self._http_port = http_port
         health = tracker_pb2.NodeHealthStatus(is_node_healthy=True, health_report="", last_health_report_millis=1)
         self._status_head = tracker_pb2.NodeStatus(node_id=self._node_id).SerializeToString() + _RESPONSE_ID_TAG
-        self._status_tail = tracker_pb2.NodeStatus(node_health_status=health).SerializeToString()
+        self._status_tail = tracker_pb2.NodeStatus(node_health_status=health).SerializeToString() + _UTILIZATION
         self._keys = b""
 
     def registration(self, resource: Resource) -> bytes:

@@ -58,6 +58,22 @@ PROPAGATION_FIGURES = [
 ]
 
 
+HADOOP_FIGURES = [
+    "list_answer_seconds",
+    "list_bytes",
+    "list_decode_first_cpu_seconds",
+    "list_decode_unchanged_cpu_seconds",
+    "list_memory_mib",
+    "rest_list_bytes",
+    "rest_list_decode_cpu_seconds",
+    "rest_list_tolerant_decode_cpu_seconds",
+    "update_all_call_seconds",
+    "update_all_bytes",
+    "update_all_peak_memory_mib",
+    *(f"{kind}_per_second_{count}_in_flight" for kind in ("reads", "updates") for count in (1, 16, 64)),
+]
+
+
 def _run(folder: Path, module: str, *arguments: str) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", module, *arguments, "--results", str(folder)],
@@ -95,3 +111,10 @@ def test_propagation_benchmark_measures_every_figure(tmp_path: Path) -> None:
     document = _run(tmp_path, "benchmarks.propagation", "--changes", "4")
     _check(document, "propagation", PROPAGATION_FIGURES)
     assert document["figures"]["changes"] == 4
+
+
+@pytest.mark.timeout(TIMEOUT_SECONDS + 20)
+def test_hadoop_benchmark_measures_every_figure(tmp_path: Path) -> None:
+    document = _run(tmp_path, "benchmarks.hadoop", "--nodes", "30", "--seconds", "0.2")
+    _check(document, "hadoop", [f"nodes_30_{name}" for name in HADOOP_FIGURES])
+    assert document["figures"]["nodes_30_updates_per_second_16_in_flight"] > 0

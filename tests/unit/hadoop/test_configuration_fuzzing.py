@@ -7,6 +7,8 @@ FUZZ_EXAMPLES sets the number of examples of each test; a few hundred by default
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -98,6 +100,51 @@ def test_any_text_is_a_number_or_refused(text: str) -> None:
     assert refusal(lambda: values.duration_millis("k", low=-5, high=5)) or (
         -5 <= values.duration_millis("k", low=-5, high=5) <= 5
     )
+
+
+HOSTILE = {
+    "deep": b"<a>" * 500_000,
+    "one long text": b"<property><name>a</name><value>" + b"x" * 3_000_000 + b"</value></property>",
+    "one long comment": b"<!--" + b"x" * 3_000_000 + b"-->",
+    "one long attribute": b'<property name="' + b"x" * 3_000_000 + b'" value="v"/>',
+    "many attributes": b"<property " + b" ".join(b'a%d="v"' % number for number in range(100_000)) + b"/>",
+    "many properties": b"<property><name>a</name><value>v</value></property>" * 60_000,
+    "many pieces of text": b"<property><name>a</name><value>" + b"&lt;" * 700_000 + b"</value></property>",
+    "many references": b"<property><name>a</name><value>" + b"${a}" * 700_000 + b"</value></property>",
+    "many inclusions": b'<xi:include href="more.xml" xmlns:xi="http://www.w3.org/2001/XInclude"/>' * 40_000,
+}
+_MEMORY_MIB_MAX = 256
+_HANG_SECONDS = 60
+_READ = """
+import resource, sys
+from pathlib import Path
+from yarn_copilot.errors import ConfigError
+from yarn_copilot.hadoop import configuration
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for path in map(Path, sys.argv[1:]):
+    try:
+        configuration.read_cluster(path)
+    except ConfigError as error:
+        assert len(str(error)) < 3000
+    print(path.parent.name, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
+"""
+
+
+def test_hostile_files_end_with_little_memory_and_soon(tmp_path: Path) -> None:
+    paths = []
+    for name, inner in HOSTILE.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "more.xml").write_bytes(b"<configuration>" + inner[:1_000_000] + b"</configuration>")
+        paths.append(folder / "yarn-site.xml")
+        paths[-1].write_bytes(b"<configuration>" + inner + b"</configuration>")
+    found = subprocess.run(
+        [sys.executable, "-c", _READ, *map(str, paths)],
+        capture_output=True, text=True, check=True, timeout=_HANG_SECONDS,
+    )  # fmt: skip
+    grown = {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in found.stdout.splitlines()}
+    assert grown.keys() == HOSTILE.keys()
+    assert max(grown.values()) < _MEMORY_MIB_MAX, grown
 
 
 @pytest.mark.parametrize("depth", [1_000, 200_000])

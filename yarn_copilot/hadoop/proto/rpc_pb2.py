@@ -24,35 +24,56 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#yarn_copilot/hadoop/proto/rpc.proto\x12\x17yarn_copilot.hadoop.rpc\"\xa2\x02\n\x10RpcRequestHeader\x12\x32\n\x08rpc_kind\x18\x01 \x01(\x0e\x32 .yarn_copilot.hadoop.rpc.RpcKind\x12\x43\n\x06rpc_op\x18\x02 \x01(\x0e\x32\x33.yarn_copilot.hadoop.rpc.RpcRequestHeader.Operation\x12\x0f\n\x07\x63\x61ll_id\x18\x03 \x02(\x11\x12\x11\n\tclient_id\x18\x04 \x02(\x0c\x12\x17\n\x0bretry_count\x18\x05 \x01(\x11:\x02-1\"X\n\tOperation\x12\x14\n\x10RPC_FINAL_PACKET\x10\x00\x12\x1b\n\x17RPC_CONTINUATION_PACKET\x10\x01\x12\x18\n\x14RPC_CLOSE_CONNECTION\x10\x02\"\xb9\x05\n\x11RpcResponseHeader\x12\x0f\n\x07\x63\x61ll_id\x18\x01 \x02(\r\x12\x41\n\x06status\x18\x02 \x02(\x0e\x32\x31.yarn_copilot.hadoop.rpc.RpcResponseHeader.Status\x12\x1a\n\x12server_ipc_version\x18\x03 \x01(\r\x12\x1c\n\x14\x65xception_class_name\x18\x04 \x01(\t\x12\x15\n\rerror_message\x18\x05 \x01(\t\x12J\n\x0c\x65rror_detail\x18\x06 \x01(\x0e\x32\x34.yarn_copilot.hadoop.rpc.RpcResponseHeader.ErrorCode\x12\x11\n\tclient_id\x18\x07 \x01(\x0c\x12\x17\n\x0bretry_count\x18\x08 \x01(\x11:\x02-1\"+\n\x06Status\x12\x0b\n\x07SUCCESS\x10\x00\x12\t\n\x05\x45RROR\x10\x01\x12\t\n\x05\x46\x41TAL\x10\x02\"\xd9\x02\n\tErrorCode\x12\x15\n\x11\x45RROR_APPLICATION\x10\x01\x12\x18\n\x14\x45RROR_NO_SUCH_METHOD\x10\x02\x12\x1a\n\x16\x45RROR_NO_SUCH_PROTOCOL\x10\x03\x12\x14\n\x10\x45RROR_RPC_SERVER\x10\x04\x12\x1e\n\x1a\x45RROR_SERIALIZING_RESPONSE\x10\x05\x12\x1e\n\x1a\x45RROR_RPC_VERSION_MISMATCH\x10\x06\x12\x11\n\rFATAL_UNKNOWN\x10\n\x12#\n\x1f\x46\x41TAL_UNSUPPORTED_SERIALIZATION\x10\x0b\x12\x1c\n\x18\x46\x41TAL_INVALID_RPC_HEADER\x10\x0c\x12\x1f\n\x1b\x46\x41TAL_DESERIALIZING_REQUEST\x10\r\x12\x1a\n\x16\x46\x41TAL_VERSION_MISMATCH\x10\x0e\x12\x16\n\x12\x46\x41TAL_UNAUTHORIZED\x10\x0f\"<\n\x0fUserInformation\x12\x16\n\x0e\x65\x66\x66\x65\x63tive_user\x18\x01 \x01(\t\x12\x11\n\treal_user\x18\x02 \x01(\t\"e\n\x14IpcConnectionContext\x12;\n\tuser_info\x18\x02 \x01(\x0b\x32(.yarn_copilot.hadoop.rpc.UserInformation\x12\x10\n\x08protocol\x18\x03 \x01(\t\"l\n\rRequestHeader\x12\x13\n\x0bmethod_name\x18\x01 \x02(\t\x12%\n\x1d\x64\x65\x63laring_class_protocol_name\x18\x02 \x02(\t\x12\x1f\n\x17\x63lient_protocol_version\x18\x03 \x02(\x04\"\xd3\x02\n\x07RpcSasl\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x35\n\x05state\x18\x02 \x02(\x0e\x32&.yarn_copilot.hadoop.rpc.RpcSasl.State\x12\r\n\x05token\x18\x03 \x01(\x0c\x12\x34\n\x05\x61uths\x18\x04 \x03(\x0b\x32%.yarn_copilot.hadoop.rpc.RpcSasl.Auth\x1a\x61\n\x04\x41uth\x12\x0e\n\x06method\x18\x01 \x02(\t\x12\x11\n\tmechanism\x18\x02 \x02(\t\x12\x10\n\x08protocol\x18\x03 \x01(\t\x12\x11\n\tserver_id\x18\x04 \x01(\t\x12\x11\n\tchallenge\x18\x05 \x01(\x0c\"X\n\x05State\x12\x0b\n\x07SUCCESS\x10\x00\x12\r\n\tNEGOTIATE\x10\x01\x12\x0c\n\x08INITIATE\x10\x02\x12\r\n\tCHALLENGE\x10\x03\x12\x0c\n\x08RESPONSE\x10\x04\x12\x08\n\x04WRAP\x10\x05*E\n\x07RpcKind\x12\x0f\n\x0bRPC_BUILTIN\x10\x00\x12\x10\n\x0cRPC_WRITABLE\x10\x01\x12\x17\n\x13RPC_PROTOCOL_BUFFER\x10\x02')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#yarn_copilot/hadoop/proto/rpc.proto\x12\x17yarn_copilot.hadoop.rpc\"\xb0\x02\n\x10RpcRequestHeader\x12\x32\n\x08rpc_kind\x18\x01 \x01(\x0e\x32 .yarn_copilot.hadoop.rpc.RpcKind\x12\x43\n\x06rpc_op\x18\x02 \x01(\x0e\x32\x33.yarn_copilot.hadoop.rpc.RpcRequestHeader.Operation\x12\x16\n\x07\x63\x61ll_id\x18\x03 \x01(\x11\x42\x05\xaa\x01\x02\x08\x03\x12\x18\n\tclient_id\x18\x04 \x01(\x0c\x42\x05\xaa\x01\x02\x08\x03\x12\x17\n\x0bretry_count\x18\x05 \x01(\x11:\x02-1\"X\n\tOperation\x12\x14\n\x10RPC_FINAL_PACKET\x10\x00\x12\x1b\n\x17RPC_CONTINUATION_PACKET\x10\x01\x12\x18\n\x14RPC_CLOSE_CONNECTION\x10\x02\"\xc7\x05\n\x11RpcResponseHeader\x12\x16\n\x07\x63\x61ll_id\x18\x01 \x01(\rB\x05\xaa\x01\x02\x08\x03\x12H\n\x06status\x18\x02 \x01(\x0e\x32\x31.yarn_copilot.hadoop.rpc.RpcResponseHeader.StatusB\x05\xaa\x01\x02\x08\x03\x12\x1a\n\x12server_ipc_version\x18\x03 \x01(\r\x12\x1c\n\x14\x65xception_class_name\x18\x04 \x01(\t\x12\x15\n\rerror_message\x18\x05 \x01(\t\x12J\n\x0c\x65rror_detail\x18\x06 \x01(\x0e\x32\x34.yarn_copilot.hadoop.rpc.RpcResponseHeader.ErrorCode\x12\x11\n\tclient_id\x18\x07 \x01(\x0c\x12\x17\n\x0bretry_count\x18\x08 \x01(\x11:\x02-1\"+\n\x06Status\x12\x0b\n\x07SUCCESS\x10\x00\x12\t\n\x05\x45RROR\x10\x01\x12\t\n\x05\x46\x41TAL\x10\x02\"\xd9\x02\n\tErrorCode\x12\x15\n\x11\x45RROR_APPLICATION\x10\x01\x12\x18\n\x14\x45RROR_NO_SUCH_METHOD\x10\x02\x12\x1a\n\x16\x45RROR_NO_SUCH_PROTOCOL\x10\x03\x12\x14\n\x10\x45RROR_RPC_SERVER\x10\x04\x12\x1e\n\x1a\x45RROR_SERIALIZING_RESPONSE\x10\x05\x12\x1e\n\x1a\x45RROR_RPC_VERSION_MISMATCH\x10\x06\x12\x11\n\rFATAL_UNKNOWN\x10\n\x12#\n\x1f\x46\x41TAL_UNSUPPORTED_SERIALIZATION\x10\x0b\x12\x1c\n\x18\x46\x41TAL_INVALID_RPC_HEADER\x10\x0c\x12\x1f\n\x1b\x46\x41TAL_DESERIALIZING_REQUEST\x10\r\x12\x1a\n\x16\x46\x41TAL_VERSION_MISMATCH\x10\x0e\x12\x16\n\x12\x46\x41TAL_UNAUTHORIZED\x10\x0f\"<\n\x0fUserInformation\x12\x16\n\x0e\x65\x66\x66\x65\x63tive_user\x18\x01 \x01(\t\x12\x11\n\treal_user\x18\x02 \x01(\t\"e\n\x14IpcConnectionContext\x12;\n\tuser_info\x18\x02 \x01(\x0b\x32(.yarn_copilot.hadoop.rpc.UserInformation\x12\x10\n\x08protocol\x18\x03 \x01(\t\"\x81\x01\n\rRequestHeader\x12\x1a\n\x0bmethod_name\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12,\n\x1d\x64\x65\x63laring_class_protocol_name\x18\x02 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12&\n\x17\x63lient_protocol_version\x18\x03 \x01(\x04\x42\x05\xaa\x01\x02\x08\x03\"\xe8\x02\n\x07RpcSasl\x12\x0f\n\x07version\x18\x01 \x01(\r\x12<\n\x05state\x18\x02 \x01(\x0e\x32&.yarn_copilot.hadoop.rpc.RpcSasl.StateB\x05\xaa\x01\x02\x08\x03\x12\r\n\x05token\x18\x03 \x01(\x0c\x12\x34\n\x05\x61uths\x18\x04 \x03(\x0b\x32%.yarn_copilot.hadoop.rpc.RpcSasl.Auth\x1ao\n\x04\x41uth\x12\x15\n\x06method\x18\x01 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x18\n\tmechanism\x18\x02 \x01(\tB\x05\xaa\x01\x02\x08\x03\x12\x10\n\x08protocol\x18\x03 \x01(\t\x12\x11\n\tserver_id\x18\x04 \x01(\t\x12\x11\n\tchallenge\x18\x05 \x01(\x0c\"X\n\x05State\x12\x0b\n\x07SUCCESS\x10\x00\x12\r\n\tNEGOTIATE\x10\x01\x12\x0c\n\x08INITIATE\x10\x02\x12\r\n\tCHALLENGE\x10\x03\x12\x0c\n\x08RESPONSE\x10\x04\x12\x08\n\x04WRAP\x10\x05*E\n\x07RpcKind\x12\x0f\n\x0bRPC_BUILTIN\x10\x00\x12\x10\n\x0cRPC_WRITABLE\x10\x01\x12\x17\n\x13RPC_PROTOCOL_BUFFER\x10\x02\x42\x07\x92\x03\x04\x10\x02\x18\x02\x62\x08\x65\x64itionsp\xe8\x07')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'yarn_copilot.hadoop.proto.rpc_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
-  _globals['_RPCKIND']._serialized_start=1674
-  _globals['_RPCKIND']._serialized_end=1743
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\222\003\004\020\002\030\002'
+  _globals['_RPCREQUESTHEADER'].fields_by_name['call_id']._loaded_options = None
+  _globals['_RPCREQUESTHEADER'].fields_by_name['call_id']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RPCREQUESTHEADER'].fields_by_name['client_id']._loaded_options = None
+  _globals['_RPCREQUESTHEADER'].fields_by_name['client_id']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RPCRESPONSEHEADER'].fields_by_name['call_id']._loaded_options = None
+  _globals['_RPCRESPONSEHEADER'].fields_by_name['call_id']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RPCRESPONSEHEADER'].fields_by_name['status']._loaded_options = None
+  _globals['_RPCRESPONSEHEADER'].fields_by_name['status']._serialized_options = b'\252\001\002\010\003'
+  _globals['_REQUESTHEADER'].fields_by_name['method_name']._loaded_options = None
+  _globals['_REQUESTHEADER'].fields_by_name['method_name']._serialized_options = b'\252\001\002\010\003'
+  _globals['_REQUESTHEADER'].fields_by_name['declaring_class_protocol_name']._loaded_options = None
+  _globals['_REQUESTHEADER'].fields_by_name['declaring_class_protocol_name']._serialized_options = b'\252\001\002\010\003'
+  _globals['_REQUESTHEADER'].fields_by_name['client_protocol_version']._loaded_options = None
+  _globals['_REQUESTHEADER'].fields_by_name['client_protocol_version']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RPCSASL_AUTH'].fields_by_name['method']._loaded_options = None
+  _globals['_RPCSASL_AUTH'].fields_by_name['method']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RPCSASL_AUTH'].fields_by_name['mechanism']._loaded_options = None
+  _globals['_RPCSASL_AUTH'].fields_by_name['mechanism']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RPCSASL'].fields_by_name['state']._loaded_options = None
+  _globals['_RPCSASL'].fields_by_name['state']._serialized_options = b'\252\001\002\010\003'
+  _globals['_RPCKIND']._serialized_start=1745
+  _globals['_RPCKIND']._serialized_end=1814
   _globals['_RPCREQUESTHEADER']._serialized_start=65
-  _globals['_RPCREQUESTHEADER']._serialized_end=355
-  _globals['_RPCREQUESTHEADER_OPERATION']._serialized_start=267
-  _globals['_RPCREQUESTHEADER_OPERATION']._serialized_end=355
-  _globals['_RPCRESPONSEHEADER']._serialized_start=358
-  _globals['_RPCRESPONSEHEADER']._serialized_end=1055
-  _globals['_RPCRESPONSEHEADER_STATUS']._serialized_start=664
-  _globals['_RPCRESPONSEHEADER_STATUS']._serialized_end=707
-  _globals['_RPCRESPONSEHEADER_ERRORCODE']._serialized_start=710
-  _globals['_RPCRESPONSEHEADER_ERRORCODE']._serialized_end=1055
-  _globals['_USERINFORMATION']._serialized_start=1057
-  _globals['_USERINFORMATION']._serialized_end=1117
-  _globals['_IPCCONNECTIONCONTEXT']._serialized_start=1119
-  _globals['_IPCCONNECTIONCONTEXT']._serialized_end=1220
-  _globals['_REQUESTHEADER']._serialized_start=1222
-  _globals['_REQUESTHEADER']._serialized_end=1330
-  _globals['_RPCSASL']._serialized_start=1333
-  _globals['_RPCSASL']._serialized_end=1672
-  _globals['_RPCSASL_AUTH']._serialized_start=1485
-  _globals['_RPCSASL_AUTH']._serialized_end=1582
-  _globals['_RPCSASL_STATE']._serialized_start=1584
-  _globals['_RPCSASL_STATE']._serialized_end=1672
+  _globals['_RPCREQUESTHEADER']._serialized_end=369
+  _globals['_RPCREQUESTHEADER_OPERATION']._serialized_start=281
+  _globals['_RPCREQUESTHEADER_OPERATION']._serialized_end=369
+  _globals['_RPCRESPONSEHEADER']._serialized_start=372
+  _globals['_RPCRESPONSEHEADER']._serialized_end=1083
+  _globals['_RPCRESPONSEHEADER_STATUS']._serialized_start=692
+  _globals['_RPCRESPONSEHEADER_STATUS']._serialized_end=735
+  _globals['_RPCRESPONSEHEADER_ERRORCODE']._serialized_start=738
+  _globals['_RPCRESPONSEHEADER_ERRORCODE']._serialized_end=1083
+  _globals['_USERINFORMATION']._serialized_start=1085
+  _globals['_USERINFORMATION']._serialized_end=1145
+  _globals['_IPCCONNECTIONCONTEXT']._serialized_start=1147
+  _globals['_IPCCONNECTIONCONTEXT']._serialized_end=1248
+  _globals['_REQUESTHEADER']._serialized_start=1251
+  _globals['_REQUESTHEADER']._serialized_end=1380
+  _globals['_RPCSASL']._serialized_start=1383
+  _globals['_RPCSASL']._serialized_end=1743
+  _globals['_RPCSASL_AUTH']._serialized_start=1542
+  _globals['_RPCSASL_AUTH']._serialized_end=1653
+  _globals['_RPCSASL_STATE']._serialized_start=1655
+  _globals['_RPCSASL_STATE']._serialized_end=1743
 # @@protoc_insertion_point(module_scope)

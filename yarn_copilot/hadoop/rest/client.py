@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from yarn_copilot.hadoop import errors
 from yarn_copilot.hadoop.model import ClusterMetrics, NodeId, NodeReport, NodeResourceUpdate, QueueInfo
-from yarn_copilot.hadoop.rest import decoding, queues
+from yarn_copilot.hadoop.rest import decoding, node_list, queues
 from yarn_copilot.hadoop.rest.transport import Request, WebTransport
 
 logger = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class RestResourceManagerClient:
             NodeListError: the ResourceManager cannot write the list, because of one node's report.
             HadoopRPCError: no answer, or one that does not decode.
         """
-        return decoding.node_reports(await self._get("/nodes"))
+        return node_list.decode_node_list(await self._transport.fetch(Request(method="GET", path=f"{_ROOT}/nodes")))
 
     async def get_cluster_metrics(self) -> ClusterMetrics:
         """Count the nodes by state.

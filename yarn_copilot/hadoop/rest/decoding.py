@@ -14,7 +14,9 @@ from typing import Any, Final
 from yarn_copilot.hadoop.errors import ProtocolViolationError
 from yarn_copilot.hadoop.model import ClusterMetrics, NodeId, NodeReport, NodeState, Resource, ResourceInformation
 
-_BUILT_IN_TYPES: Final = frozenset(("memory-mb", "vcores"))
+BUILT_IN_TYPES: Final = frozenset(("memory-mb", "vcores"))
+"""Resource types that every node has, with fields of their own."""
+
 _MISSING: Final = object()
 
 
@@ -88,7 +90,7 @@ def resource(document: object) -> Resource:
 def _custom(document: object) -> Iterator[ResourceInformation]:
     for entry in entries(document, "resourceInformations", "resourceInformation"):
         name = str(field(entry, "name"))
-        if name not in _BUILT_IN_TYPES:
+        if name not in BUILT_IN_TYPES:
             yield ResourceInformation(name, whole(entry, "value", default=0), str(field(entry, "units", default="")))
 
 

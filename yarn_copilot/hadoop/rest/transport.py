@@ -101,6 +101,20 @@ class WebTransport:
             HadoopRPCError: the last address's error.
             ConfigError: the delegation token cannot be read.
         """
+        body = await self.fetch(request)
+        try:
+            return msgspec.json.decode(body)
+        except msgspec.DecodeError as error:
+            what = f"{request.method} {self._where(self.current_address)}{request.path}"
+            raise errors.ProtocolViolationError(f"{what}: the answer is no JSON: {error}") from error
+
+    async def fetch(self, request: Request) -> bytes:
+        """Send a request to the active ResourceManager and give the body of its good answer.
+
+        Raises:
+            HadoopRPCError: the last address's error.
+            ConfigError: the delegation token cannot be read.
+        """
         try:
             async with asyncio.timeout(self._options.call_timeout_seconds):
                 return await self._call_active(request)
@@ -111,24 +125,20 @@ class WebTransport:
                 f"{what}: no answer within {self._options.call_timeout_seconds:g} s"
             ) from error
 
-    async def _call_active(self, request: Request) -> Any:
+    async def _call_active(self, request: Request) -> bytes:
         tries_left = len(self._addresses)
         while True:
             tries_left -= 1
             used = self._index
             try:
-                return await self.call_at(self._addresses[used], request)
+                return await self._fetch_at(self._addresses[used], request)
             except (errors.ConnectError, errors.ConnectionLostError, errors.StandbyError) as error:
                 self._leave(used, error.hint if isinstance(error, answers.WebStandbyError) else None)
                 if tries_left <= 0 or (error.may_have_been_applied and not request.is_read):
                     raise
 
-    async def call_at(self, address: Address, request: Request) -> Any:
-        """Send a request to one address, whatever its role.
-
-        Raises:
-            HadoopRPCError: no good answer.
-        """
+    async def _fetch_at(self, address: Address, request: Request) -> bytes:
+        """Send a request to one address, whatever its role."""
         what = f"{request.method} {self._where(address)}{request.path}"
         status, headers, body = await self._exchange(address, request, {})
         negotiator, exchange = self._options.identity.negotiator, None
@@ -138,10 +148,7 @@ class WebTransport:
         answers.check(status, headers, body, what=what, known=self._addresses)
         if exchange is not None:
             exchange.confirm(headers.get("WWW-Authenticate", ""))
-        try:
-            return msgspec.json.decode(body)
-        except msgspec.DecodeError as error:
-            raise errors.ProtocolViolationError(f"{what}: the answer is no JSON: {error}") from error
+        return body
 
     async def date_of(self, address: Address) -> str:
         """Give the Date header of an address's answer, whatever else it says; empty where there is none.

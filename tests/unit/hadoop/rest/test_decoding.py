@@ -3,13 +3,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from yarn_copilot.hadoop.errors import ProtocolViolationError
-from yarn_copilot.hadoop.model import NodeId, NodeState, Resource, ResourceInformation
-from yarn_copilot.hadoop.rest import decoding
+from yarn_copilot.hadoop.model import NodeId, NodeReport, NodeState, Resource, ResourceInformation
+from yarn_copilot.hadoop.rest import decoding, node_list
+
+ReadList = Callable[[object], list[NodeReport]]
+
+
+@pytest.fixture(params=["tolerant", "fast"])
+def read_list(request: pytest.FixtureRequest) -> ReadList:
+    """Give the two ways in which a list is read; they must agree on everything."""
+    if request.param == "tolerant":
+        return decoding.node_reports
+    return lambda document: node_list.decode_node_list(msgspec.json.encode(document))
 
 
 def node(**changes: Any) -> dict[str, Any]:
@@ -30,8 +42,8 @@ def node(**changes: Any) -> dict[str, Any]:
     return {key: value for key, value in whole.items() if value is not None}
 
 
-def test_a_node_is_read() -> None:
-    (report,) = decoding.node_reports({"nodes": {"node": [node()]}})
+def test_a_node_is_read(read_list: ReadList) -> None:
+    (report,) = read_list({"nodes": {"node": [node()]}})
     assert report.node_id == NodeId("nm", 8041)
     assert report.state is NodeState.RUNNING
     assert report.capability == Resource(4096, 4, (ResourceInformation("yarn.io/gpu", 2),))
@@ -50,8 +62,35 @@ def test_a_node_is_read() -> None:
         pytest.param({"nodes": ""}, 0, id="empty text"),
     ],
 )
-def test_a_list_may_have_any_shape(document: object, count: int) -> None:
-    assert len(decoding.node_reports(document)) == count
+def test_a_list_may_have_any_shape(read_list: ReadList, document: object, count: int) -> None:
+    assert len(read_list(document)) == count
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({}, id="today's"),
+        pytest.param({"usedMemoryMB": "1024"}, id="number as text"),
+        pytest.param({"rack": None, "nodeHTTPAddress": None, "nodeLabels": None, "numContainers": None}, id="missing"),
+        pytest.param({"nodeLabels": "one"}, id="single label"),
+        pytest.param({"usedMemoryMB": 1024.0}, id="number with a point"),
+        pytest.param({"totalResource": None}, id="old version"),
+        pytest.param({"totalResource": {"memory": 1, "vCores": 1}}, id="no types"),
+        pytest.param({"usedResource": {"resourceInformations": {"resourceInformation": {"name": "x"}}}}, id="one type"),
+        pytest.param({"more": {"than": ["known"]}}, id="more"),
+    ],
+)
+def test_both_ways_give_the_same_reports(changes: dict[str, Any]) -> None:
+    document = {"nodes": {"node": [node(), node(id="other:1", **changes)]}}
+    fast = node_list.decode_node_list(msgspec.json.encode(document))
+    assert fast == decoding.node_reports(document)
+    assert len(fast) == 2
+
+
+def test_what_is_no_json_is_a_violation() -> None:
+    for body in (b"", b"{", b"\xff", b'{"nodes":{"node":[{"id":"\xa9"}]}}'):
+        with pytest.raises(ProtocolViolationError, match="no JSON"):
+            node_list.decode_node_list(body)
 
 
 def test_numbers_as_text_and_figures_of_old_versions_are_understood() -> None:
@@ -74,9 +113,9 @@ def test_numbers_as_text_and_figures_of_old_versions_are_understood() -> None:
         pytest.param(None, id="null"),
     ],
 )
-def test_one_broken_node_is_an_error_of_the_list_not_a_node_less(broken: object) -> None:
+def test_one_broken_node_is_an_error_of_the_list_not_a_node_less(read_list: ReadList, broken: object) -> None:
     with pytest.raises(ProtocolViolationError):
-        decoding.node_reports({"nodes": {"node": [node(), broken]}})
+        read_list({"nodes": {"node": [node(), broken]}})
 
 
 def test_counts_are_read_and_a_missing_one_is_an_error() -> None:

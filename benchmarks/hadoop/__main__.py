@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the benchmark of the Hadoop client from the command line."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks import results
+from benchmarks.hadoop.run import AIMS, NAME, SIZES, measure
+from lab.processes.progress import Progress
+
+
+def main() -> None:
+    """Measure, write the result and print it beside the one before."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.hadoop", description=__doc__)
+    parser.add_argument("--nodes", type=int, nargs="+", default=list(SIZES), help="NodeManagers (1000 5000 10000)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="how long each rate of calls is measured (3)")
+    parser.add_argument("--results", type=Path, default=results.FOLDER, help="folder of the result")
+    arguments = parser.parse_args()
+    if min(arguments.nodes) < 1 or arguments.seconds <= 0:
+        parser.error("at least one node and some time")
+    before = results.read_or_none(NAME, arguments.results)
+    result = measure(arguments.nodes, arguments.seconds, Progress())
+    path = result.write(arguments.results)
+    console = Console()
+    results.show(result, before, aims=AIMS, console=console)
+    console.print(f"written to {path}")
+
+
+if __name__ == "__main__":
+    main()
