@@ -26,7 +26,7 @@ NOTES: Final = (
     "ResourceManager share this machine's cores",
     "list_answer: from the call to the last byte; decode_first: all reports are new; decode_unchanged: the same bytes "
     "as in the list before, as most of a poll is",
-    "cpu_seconds: time of the client's thread on a core; tolerant_decode: the way of odd shapes, and of all lists before "
+    "cpu_seconds: time of the client's thread on a core; tolerant_decode: the way of odd shapes, of all lists before "
     "there were types for today's shape",
     "memory: allocated by Python while decoding or encoding, the answer's own bytes left out; medians of several runs",
     "update_all: one updateNodeResource that changes every node; shown: until the node list shows every new value",
