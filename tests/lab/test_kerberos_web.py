@@ -23,7 +23,7 @@ from yarn_copilot.cli import clusters
 from yarn_copilot.cli.doctor.command import examine
 from yarn_copilot.cli.doctor.findings import Check, Finding, Severity
 from yarn_copilot.cli.identities import web_identity_of
-from yarn_copilot.config.settings import HadoopSettings, Settings
+from yarn_copilot.config.settings import HadoopSettings, Settings, Transport
 from yarn_copilot.hadoop import errors
 from yarn_copilot.hadoop.addresses import Address
 from yarn_copilot.hadoop.configuration import read_clusters
@@ -116,7 +116,7 @@ async def test_run_and_doctor_are_the_same_one_to_the_cluster(secure: SecureYarn
         told = {one.check: one for one in findings if one.severity is Severity.OK}
         assert "3.5.0" in told[Check.VERSION].found
         assert "agrees" in told[Check.CLOCK].found
-    assert f"yarn@{secure.kdc.realm}" in told[Check.ADMIN_ACL].found
+    assert f"yarn@{secure.kdc.realm} (user yarn) may change" in told[Check.ADMIN_ACL].found
 
     (cluster,) = read_clusters(secure.conf_dir).values()
     guarded = clusters.resource_manager(cluster, settings_of(secure), SystemClock())
@@ -148,8 +148,10 @@ async def test_whoever_has_no_login_is_told_what_is_missing(secure: SecureYarn, 
     async with RestResourceManagerClient(clusters.web_transport(cluster, hadoop)) as client:
         with pytest.raises(errors.AuthenticationRefusedError, match=r"Authentication required.*wants Kerberos: set"):
             await client.get_version()
-    findings = await diagnose(secure, hadoop.model_copy(update={"conf_dir": open_files}))
-    assert Check.AUTHENTICATION in {one.check for one in findings if one.severity is Severity.ERROR}
+    for transport in (Transport.REST, Transport.RPC):
+        findings = await diagnose(secure, hadoop.model_copy(update={"conf_dir": open_files, "transport": transport}))
+        bad = {one.check: one for one in findings if one.severity is Severity.ERROR}
+        assert "hadoop.kerberos_keytab" in bad[Check.AUTHENTICATION].fix
 
 
 async def test_tickets_that_are_over_are_told(secure: SecureYarn, tmp_path: Path) -> None:

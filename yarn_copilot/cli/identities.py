@@ -15,7 +15,7 @@ from yarn_copilot.hadoop.configuration import ClusterConfiguration
 from yarn_copilot.hadoop.kerberos import KerberosLogin
 from yarn_copilot.hadoop.rest.authentication import WebIdentity, token_file
 from yarn_copilot.hadoop.rest.negotiating import KerberosNegotiator
-from yarn_copilot.hadoop.sasl.principals import Principal
+from yarn_copilot.hadoop.sasl.principals import Principal, user_of_principal
 from yarn_copilot.hadoop.sasl.tokens import RM_TOKEN_KIND, DelegationToken, read_token_file
 
 
@@ -70,11 +70,26 @@ def has_web_kerberos(cluster: ClusterConfiguration) -> bool:
 
 
 def caller_of(cluster: ClusterConfiguration, hadoop: HadoopSettings) -> str:
-    """Name who calls a cluster, for people: the principal with Kerberos, else the user; and in whose name."""
+    """Name who calls a cluster, for people: the principal with Kerberos, else the user; and in whose name.
+
+    Where the cluster's hadoop.security.auth_to_local has only the rule DEFAULT, the user that it gives is named too.
+    """
     who = hadoop.user
     if cluster.security.is_kerberos:
-        who = hadoop.kerberos_principal or "the owner of the Kerberos tickets"
+        who = _principal_and_user(cluster, hadoop.kerberos_principal or "")
     return f"{who} in the name of {hadoop.proxy_user}" if hadoop.proxy_user else who
+
+
+def _principal_and_user(cluster: ClusterConfiguration, text: str) -> str:
+    if not text:
+        return "the owner of the Kerberos tickets"
+    rules = (cluster.security.auth_to_local or "DEFAULT").split()
+    try:
+        principal = Principal.parse(text)
+        user = user_of_principal(principal, default_realm=principal.realm)
+    except ConfigError:
+        return text
+    return f"{text} (user {user})" if rules == ["DEFAULT"] else text
 
 
 def _login(hadoop: HadoopSettings) -> KerberosLogin:

@@ -21,6 +21,7 @@ from lab.embedded.yarn.web_service import EmbeddedWebService
 from tests.contract.programs import start_python
 from yarn_copilot.cli.doctor.command import examine
 from yarn_copilot.cli.doctor.findings import Check, Finding, Severity
+from yarn_copilot.cli.doctor.observing import can_be_resolved
 from yarn_copilot.config.settings import Settings
 from yarn_copilot.hadoop import configuration_defaults as keys
 
@@ -158,6 +159,17 @@ async def test_rest_is_checked_over_the_web_port_alone(site: Site) -> None:
     calls = site.yarn.calls.total()
     assert bad(await site.examine(transport="rest")) == {Check.TRANSPORT: Severity.WARNING}
     assert site.yarn.calls.total() == calls
+
+
+async def test_a_proxy_user_that_rest_cannot_be_is_told(site: Site) -> None:
+    told = [one for one in await site.examine(transport="rest", proxy_user="alice") if one.check is Check.TRANSPORT]
+    assert "not made in the name of alice" in told[1].found
+    assert "under any name" in told[0].why
+
+
+async def test_the_resolver_of_this_machine_knows_localhost_and_no_invalid_name() -> None:
+    assert await can_be_resolved("localhost")
+    assert not await can_be_resolved("nm-1.invalid")
 
 
 async def test_a_closed_web_port_leaves_the_version_unknown(site: Site) -> None:

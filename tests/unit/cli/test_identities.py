@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from yarn_copilot.cli.environment import with_hadoop_variables
-from yarn_copilot.cli.identities import identity_of
+from yarn_copilot.cli.identities import caller_of, identity_of, web_identity_of
 from yarn_copilot.config.loading import parse_settings
 from yarn_copilot.config.settings import HadoopSettings
 from yarn_copilot.errors import ConfigError
@@ -61,6 +61,47 @@ def test_kerberos_cluster_gets_what_its_files_and_the_settings_say() -> None:
     assert identity.login.principal == Principal("copilot", socket.getfqdn().lower().rstrip("."), "EXAMPLE")
     assert (identity.login.keytab, identity.login.ticket_cache) == (Path("/keytab"), "FILE:/t")
     assert identity.context_users("KERBEROS") == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("asked", "hadoop", "text"),
+    [
+        pytest.param({}, {}, "yarn", id="simple"),
+        pytest.param({}, {"proxy_user": "alice"}, "yarn in the name of alice", id="proxy user"),
+        pytest.param(
+            {"authentication": "kerberos"}, {"kerberos_principal": "copilot/h@X"}, "copilot/h@X (user copilot)",
+            id="DEFAULT",
+        ),
+        pytest.param(
+            {"authentication": "kerberos", "auth_to_local": "RULE:[1:$1]\nDEFAULT"},
+            {"kerberos_principal": "copilot@X"}, "copilot@X", id="rules of the ResourceManager",
+        ),
+        pytest.param({"authentication": "kerberos"}, {}, "the owner of the Kerberos tickets", id="tickets"),
+    ],
+)  # fmt: skip
+def test_who_calls_is_named_for_people(asked: dict[str, Any], hadoop: dict[str, Any], text: str) -> None:
+    assert caller_of(cluster(**asked), HadoopSettings(**hadoop)) == text
+
+
+@pytest.mark.parametrize(
+    ("asked", "has_login", "do_as"),
+    [
+        pytest.param({}, False, None, id="simple"),
+        pytest.param({"authentication": "kerberos"}, True, None, id="only RPC says kerberos"),
+        pytest.param({"http_authentication": "kerberos"}, True, "alice", id="only the web says kerberos"),
+    ],
+)
+def test_web_services_are_called_with_the_login_of_rpc(
+    asked: dict[str, Any], has_login: bool, do_as: str | None, tmp_path: Path
+) -> None:
+    hadoop = HadoopSettings(proxy_user="alice")
+    identity = web_identity_of(cluster(**asked), hadoop)
+    assert (identity.negotiator is not None, identity.do_as, identity.user) == (has_login, do_as, "yarn")
+    token = tmp_path / "token"
+    token.write_text("secret")
+    with_token = web_identity_of(cluster(**asked), hadoop.model_copy(update={"delegation_token_file": token}))
+    assert with_token.negotiator is None
+    assert "user.name" not in with_token.parameters()
 
 
 def test_malformed_principal_names_its_key() -> None:

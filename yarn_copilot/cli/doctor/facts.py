@@ -88,6 +88,7 @@ class ClusterFacts:
         cluster: its configuration.
         transport: how it will be reached.
         user: who calls.
+        proxy_user: in whose name; None: nobody else.
         is_forced: hadoop.allow_unsafe_version.
         floor: what NodeManagers are expected to register with, of the settings.
         managers: its ResourceManagers.
@@ -105,6 +106,7 @@ class ClusterFacts:
     cluster: ClusterConfiguration
     transport: Transport = Transport.RPC
     user: str = "yarn"
+    proxy_user: str | None = None
     is_forced: bool = False
     floor: Resource = Resource(1024, 1)  # noqa: RUF009  (frozen)
     managers: tuple[ManagerFacts, ...] = ()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from yarn_copilot.cli.doctor.facts import ClusterFacts, ManagerFacts, Role
 from yarn_copilot.cli.doctor.findings import Check, Finding, Severity, some
+from yarn_copilot.cli.identities import has_web_kerberos
 from yarn_copilot.config.settings import Transport
 from yarn_copilot.hadoop import configuration_defaults as keys
 from yarn_copilot.hadoop import errors, versions
@@ -27,7 +28,7 @@ def reachable(facts: ClusterFacts) -> Iterator[Finding]:
         if manager.role is Role.FAILED and manager.error is not None:
             # One that is down beside an active one is what high availability is for.
             severity = Severity.WARNING if active else Severity.ERROR
-            yield _failed(id_, manager, manager.error, severity)
+            yield _failed(facts, manager, manager.error, severity)
     if len(active) > 1:
         yield Finding(
             check=Check.REACHABLE, severity=Severity.WARNING, cluster=id_,
@@ -56,7 +57,8 @@ def _standbys(facts: ClusterFacts) -> str:
     return f", {count} on standby" if count else ""
 
 
-def _failed(id_: str, manager: ManagerFacts, error: Exception, severity: Severity) -> Finding:
+def _failed(facts: ClusterFacts, manager: ManagerFacts, error: Exception, severity: Severity) -> Finding:
+    id_ = facts.cluster.id
     where = f"{manager.rm_id} {manager.address}".strip()
     match error:
         case errors.WrongPortError():
@@ -70,14 +72,15 @@ def _failed(id_: str, manager: ManagerFacts, error: Exception, severity: Severit
             return Finding(
                 check=Check.ADMIN_ACL, severity=Severity.ERROR, cluster=id_, where=where, found=str(error),
                 why="capacities cannot be changed, so YARN keeps what NodeManagers register with",
-                fix="add the user to yarn.admin.acl (a blank separates users from groups) and run "
+                fix=f"add the user of {facts.user} to yarn.admin.acl (a blank separates users from groups) and run "
                 "yarn rmadmin -refreshAdminAcls",
             )  # fmt: skip
         case errors.AccessDeniedError() | errors.AuthenticationError():
             return Finding(
                 check=Check.AUTHENTICATION, severity=Severity.ERROR, cluster=id_, where=where, found=str(error),
                 why="the ResourceManager does not accept who we say we are",
-                fix="compare hadoop.security.authentication here and there; with kerberos a keytab is needed",
+                fix=f"compare {_authentication_keys(facts)} here and there; with kerberos set "
+                "hadoop.kerberos_principal and hadoop.kerberos_keytab",
             )  # fmt: skip
         case _:
             return Finding(
@@ -85,6 +88,11 @@ def _failed(id_: str, manager: ManagerFacts, error: Exception, severity: Severit
                 why="its nodes stay as they are while no ResourceManager answers",
                 fix="check host name, port, network policy and whether the ResourceManager runs",
             )  # fmt: skip
+
+
+def _authentication_keys(facts: ClusterFacts) -> str:
+    keys_of_rpc = "hadoop.security.authentication"
+    return f"{keys_of_rpc} and {keys.HTTP_AUTHENTICATION}" if facts.transport is Transport.REST else keys_of_rpc
 
 
 def _is_acl(error: errors.AccessDeniedError) -> bool:
@@ -241,10 +249,19 @@ def transport(facts: ClusterFacts) -> Iterator[Finding]:
     yield Finding(
         check=Check.TRANSPORT, severity=Severity.WARNING, cluster=facts.cluster.id, where="hadoop.transport",
         found="nodes are changed over REST",
-        why="there is no admin ACL on that path (everybody who reaches the web port may change nodes), each node is a "
-        "call of its own, custom resource types are not kept, and one odd node can hide the whole list",
+        why=f"there is no admin ACL on that way: {_web_callers(facts)} may change nodes. Each node is a call of its "
+        "own, nodes with custom resource types (GPUs) get no updates since these would be zero afterwards, and one odd "
+        "node can hide the whole list",
         fix="use transport rpc where port 8033 is reachable; else let only this program reach the web port",
     )  # fmt: skip
+    if facts.proxy_user and not has_web_kerberos(facts.cluster):
+        yield Finding(
+            check=Check.TRANSPORT, severity=Severity.WARNING, cluster=facts.cluster.id, where="hadoop.proxy_user",
+            found=f"REST calls are not made in the name of {facts.proxy_user}",
+            why="web services with simple authentication know no proxy users, so the ResourceManager sees the caller "
+            "itself",
+            fix=f"use transport rpc, or give the web services Kerberos ({keys.HTTP_AUTHENTICATION})",
+        )  # fmt: skip
     custom = [
         report.node_id
         for report in facts.reports or ()
@@ -257,3 +274,8 @@ def transport(facts: ClusterFacts) -> Iterator[Finding]:
             why="an update over REST would set these to zero, so these nodes are not written at all",
             fix="use transport rpc for this cluster",
         )  # fmt: skip
+
+
+def _web_callers(facts: ClusterFacts) -> str:
+    guarded = has_web_kerberos(facts.cluster)
+    return "everybody whom its Kerberos lets in" if guarded else "everybody who reaches the web port, under any name,"

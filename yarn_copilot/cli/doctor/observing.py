@@ -84,6 +84,7 @@ async def observe(
         cluster=cluster,
         transport=transport,
         user=caller_of(cluster, hadoop),
+        proxy_user=hadoop.proxy_user,
         is_forced=hadoop.allow_unsafe_version,
         floor=Resource(settings.yarn.floor_memory_mib, settings.yarn.floor_vcores),
         managers=tuple(managers),
