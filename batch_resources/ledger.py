@@ -14,7 +14,10 @@ from fractions import Fraction
 
 from batch_resources.annotations.orders import NO_ORDERS, Orders
 from batch_resources.annotations.origin import OriginReading
+from batch_resources.dips import Dip
 from batch_resources.growth import Window
+from batch_resources.planner.boundary import Why
+from batch_resources.planner.standing import Standing
 from batch_resources.resources import ZERO_BATCH, BatchResources, YarnResources
 from batch_resources.sends import Sends
 
@@ -26,6 +29,8 @@ class Hold(StrEnum):
     ORIGIN_DEGRADED = "origin_degraded"
     ORIGIN_MALFORMED = "origin_malformed"
     ORIGIN_STALE = "origin_stale"
+    ORIGIN_ZERO_DOUBTED = "origin_zero_doubted"
+    ORIGIN_RECOVERING = "origin_recovering"
     ORIGIN_AGE_UNKNOWN = "origin_age_unknown"
     THIRD_PARTY_MALFORMED = "third_party_malformed"
     POD_REQUEST_MALFORMED = "pod_request_malformed"
@@ -114,6 +119,7 @@ class Permissions:
         has_outstanding_patch: a patch of ours may still land.
         written_at: when the claim or its counter was last seen to change.
         watch_lag_seconds: how far the watch was behind lately; a scheduler's may be as far.
+        can_be_forced: the Node carries the annotation whose removal makes koord-manager publish.
     """
 
     allocatable: BatchResources = ZERO_BATCH
@@ -124,6 +130,7 @@ class Permissions:
     has_outstanding_patch: bool = False
     written_at: float | None = None
     watch_lag_seconds: float = 0.0
+    can_be_forced: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +138,7 @@ class Demand:
     """Hold who waits for capacity on a node.
 
     Attributes:
-        kubernetes: what batch pods that are not scheduled could use here.
+        kubernetes: what the batch pods need that are not scheduled and are to be served here.
         yarn_waits: applications wait for containers that this node could run; None when unknown.
     """
 
@@ -161,6 +168,8 @@ class NodeObservation:
         demand: who waits for capacity here, for mode strict.
         orders: what an operator ordered for the node and is in force now.
         is_abandoned: no NodeManager has been here for as long as a lost one is believed to hold its last use.
+        dip: what kind of origin this is, since when, and what it was before; None where that is not followed.
+        standing: where the boundary stood after the plan before, for cpu and memory; None for the first.
     """
 
     node: str
@@ -179,6 +188,8 @@ class NodeObservation:
     demand: Demand = Demand()
     orders: Orders = NO_ORDERS
     is_abandoned: bool = False
+    dip: Dip | None = None
+    standing: tuple[Standing, ...] | None = None
 
 
 class ClaimAction(StrEnum):
@@ -231,6 +242,10 @@ class NodePlan:
         recheck_at: moment at which the passing of time alone may change the decision.
         wants_fresh_read: the next step lacks nothing but a fresh read of the Node and its pods.
         held_back: what would become of the annotation now, if the node were not left alone.
+        demand: what the boundary was decided from; None outside of mode strict.
+        boundary: why the boundary is where it is, for cpu and memory; empty where nothing is divided.
+        standing: where the boundary stands now, for cpu and memory.
+        forces_publication: the write of the claim is also to remove the annotation that wakes koord-manager.
     """
 
     node: str
@@ -245,3 +260,7 @@ class NodePlan:
     recheck_at: float | None = None
     wants_fresh_read: bool = False
     held_back: ClaimAction = ClaimAction.KEEP
+    demand: Demand | None = None
+    boundary: tuple[Why, ...] = ()
+    standing: tuple[Standing, ...] | None = None
+    forces_publication: bool = False

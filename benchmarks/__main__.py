@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 
@@ -10,6 +11,7 @@ from rich.console import Console
 
 from benchmarks import propagation, results
 from benchmarks.hadoop import run as hadoop
+from benchmarks.planning import measure as planning
 from benchmarks.scale import run as scale
 from benchmarks.scale.stage import Size
 from lab.processes.progress import Progress
@@ -21,6 +23,7 @@ _RATE_SECONDS = 3.0
 def main() -> None:
     """Measure everything and print each result beside the one before."""
     progress = Progress()
+    _run(planning.NAME, planning.AIMS, lambda: asyncio.run(planning.measure(10_000, 5, progress)))
     _run(propagation.NAME, propagation.AIMS, partial(propagation.measure, _CHANGES, progress))
     _run(hadoop.NAME, hadoop.AIMS, partial(hadoop.measure, hadoop.SIZES, _RATE_SECONDS, progress))
     _run(scale.NAME, scale.AIMS, partial(scale.measure, Size(), progress))

@@ -42,7 +42,7 @@ def _shares(node: NodeObservation, budget: BatchResources, policy: Policy) -> tu
         if _takes_part(manager):
             weight_sum += max(manager.weight, 1)
         else:
-            frozen = frozen + policy.units.to_batch(_held(manager), normalization_ratio=node.normalization_ratio)
+            frozen = frozen + policy.units.to_batch(held_by(manager), normalization_ratio=node.normalization_ratio)
     if node.unread_claim is not None:
         frozen = frozen + node.unread_claim
     rest = (budget - frozen).floored()
@@ -68,7 +68,7 @@ def _takes_part(manager: ManagerObservation) -> bool:
     return can_be_told(manager) and not manager.drains
 
 
-def _held(manager: ManagerObservation) -> YarnResources:
+def held_by(manager: ManagerObservation) -> YarnResources:
     """Give what a NodeManager that cannot be told may hold: its use, and its capacity while it may be filled."""
     held = manager.used or ZERO_YARN
     if manager.reachable and not manager.accepts_updates:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from batch_resources.annotations.origin import OriginState
+from batch_resources.dips import Figure, doubted_until
 from batch_resources.growth import next_expiry, window_minimum
 from batch_resources.ledger import Hold, NodeObservation
 from batch_resources.planner.policy import Policy
@@ -16,6 +17,18 @@ _HOLD_OF_ORIGIN = {
     OriginState.DEGRADED: Hold.ORIGIN_DEGRADED,
     OriginState.MALFORMED: Hold.ORIGIN_MALFORMED,
 }
+
+
+_MAKE_ORIGIN_UNKNOWN = frozenset(
+    {
+        Hold.ORIGIN_ABSENT,
+        Hold.ORIGIN_DEGRADED,
+        Hold.ORIGIN_MALFORMED,
+        Hold.ORIGIN_STALE,
+        Hold.ORIGIN_ZERO_DOUBTED,
+        Hold.ORIGIN_RECOVERING,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +52,9 @@ class Inputs:
     may_grow: bool
 
 
-def judge_inputs(node: NodeObservation, policy: Policy) -> Inputs:
-    """Judge the inputs of one node."""
-    holds = list(_holds_of_inputs(node, policy))
+def judge_inputs(node: NodeObservation, policy: Policy, *, now: float) -> Inputs:
+    """Judge the inputs of one node at a moment (monotonic seconds)."""
+    holds = list(_holds_of_inputs(node, policy, now))
     origin = None if _origin_is_unknown(holds) else node.origin.resources
     lowest = window_minimum(node.window) if origin is not None else None
     reserve = ZERO_BATCH if lowest is None else policy.reserve(lowest)
@@ -58,8 +71,12 @@ def judge_inputs(node: NodeObservation, policy: Policy) -> Inputs:
     )
 
 
-def _holds_of_inputs(node: NodeObservation, policy: Policy) -> list[Hold]:
+def _holds_of_inputs(node: NodeObservation, policy: Policy, now: float) -> list[Hold]:
     holds = []
+    doubted = doubted_until(node.dip, policy.dips)
+    if doubted is not None and now < doubted:
+        is_zero = node.dip is not None and node.dip.figure is Figure.ZERO
+        holds.append(Hold.ORIGIN_ZERO_DOUBTED if is_zero else Hold.ORIGIN_RECOVERING)
     if node.origin.state is not OriginState.KNOWN:
         holds.append(_HOLD_OF_ORIGIN[node.origin.state])
     elif node.origin_age_seconds is None:
@@ -77,8 +94,7 @@ def _holds_of_inputs(node: NodeObservation, policy: Policy) -> list[Hold]:
 
 
 def _origin_is_unknown(holds: list[Hold]) -> bool:
-    unknown = (Hold.ORIGIN_ABSENT, Hold.ORIGIN_DEGRADED, Hold.ORIGIN_MALFORMED, Hold.ORIGIN_STALE)
-    return any(hold in unknown for hold in holds)
+    return any(hold in _MAKE_ORIGIN_UNKNOWN for hold in holds)
 
 
 def _budget(node: NodeObservation, lowest: BatchResources | None, reserve: BatchResources) -> BatchResources | None:
@@ -93,6 +109,9 @@ def recheck_at(node: NodeObservation, policy: Policy, origin: BatchResources | N
     expiry = next_expiry(node.window, length_seconds=policy.growth_window_seconds)
     if expiry is not None:
         moments.append(expiry)
+    doubted = doubted_until(node.dip, policy.dips)
+    if doubted is not None and doubted > now:
+        moments.append(doubted)
     if origin is not None and node.origin_age_seconds is not None:
         moments.append(now + policy.origin_max_age_seconds - node.origin_age_seconds)
     for manager in node.managers:

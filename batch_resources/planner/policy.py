@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from batch_resources.dips import DipTimes
 from batch_resources.resources import ZERO_BATCH, ZERO_YARN, BatchResources, YarnResources
 from batch_resources.units import UnitModel
 
@@ -24,13 +25,40 @@ def strictest(modes: Iterable[Mode]) -> Mode | None:
     return Mode.STRICT if Mode.STRICT in asked else Mode.SHARED if asked else None
 
 
+def percentage(amount: BatchResources, percent_cpu: int, percent_memory: int) -> BatchResources:
+    """Take a percentage of each resource, rounded up."""
+    if not percent_cpu and not percent_memory:
+        return ZERO_BATCH
+    return BatchResources(
+        cpu_milli=-(-amount.cpu_milli * percent_cpu // 100),
+        memory_bytes=-(-amount.memory_bytes * percent_memory // 100),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minimum:
+    """Hold what a side keeps of a node: an amount, and a percentage of origin on top of it, rounded up."""
+
+    absolute: BatchResources = ZERO_BATCH
+    percent_cpu: int = 0
+    percent_memory: int = 0
+
+    def of(self, origin: BatchResources) -> BatchResources:
+        """Compute it for an origin."""
+        if not self.percent_cpu and not self.percent_memory:
+            return self.absolute
+        return percentage(origin, self.percent_cpu, self.percent_memory) + self.absolute
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boundary:
     """Say where the boundary between the two sides goes in mode strict, and how long its steps wait.
 
     Attributes:
         yarn_weight: YARN's share of what is free while neither side, or both, wait; the other one is Kubernetes'.
-        kubernetes_minimum: amount that YARN leaves to Kubernetes; one unit keeps a fall of origin visible.
+        kubernetes_minimum: what YARN leaves free; one unit keeps a fall of origin visible.
+        yarn_minimum: what YARN keeps while pods wait, what it uses included.
+        force_publication: where a step is too small for koord-manager, its annotation is removed, which wakes it.
         settle_seconds: time after a fall of allocatable in which earlier permissions turn into binds.
         fresh_read_seconds: longest time from the begin of a fresh read to the update sent because of it.
         nudge_seconds: time after which a claim that koord-manager has not published is written again, equal.
@@ -38,7 +66,11 @@ class Boundary:
 
     yarn_weight: int = 1
     kubernetes_weight: int = 1
-    kubernetes_minimum: BatchResources = field(default_factory=lambda: BatchResources(cpu_milli=1, memory_bytes=1))
+    kubernetes_minimum: Minimum = field(
+        default_factory=lambda: Minimum(absolute=BatchResources(cpu_milli=1, memory_bytes=1))
+    )
+    yarn_minimum: Minimum = field(default_factory=Minimum)
+    force_publication: bool = False
     settle_seconds: float = 10.0
     fresh_read_seconds: float = 2.0
     nudge_seconds: float = 60.0
@@ -60,6 +92,7 @@ class Policy:
         mode: shared offers what is free to both sides, strict never sells a unit twice.
         boundary: mode strict's part.
         observes: decide everything and let nothing be written.
+        dips: for how long a dip of origin, or its end, is not believed.
     """
 
     units: UnitModel
@@ -74,11 +107,8 @@ class Policy:
     mode: Mode = Mode.SHARED
     boundary: Boundary = field(default_factory=Boundary)
     observes: bool = False
+    dips: DipTimes = field(default_factory=DipTimes)
 
     def reserve(self, origin: BatchResources) -> BatchResources:
         """Compute R for an origin: percentage rounded up, plus the absolute part."""
-        percentage = BatchResources(
-            cpu_milli=-(-origin.cpu_milli * self.reserve_percent_cpu // 100),
-            memory_bytes=-(-origin.memory_bytes * self.reserve_percent_memory // 100),
-        )
-        return percentage + self.reserve_absolute
+        return percentage(origin, self.reserve_percent_cpu, self.reserve_percent_memory) + self.reserve_absolute

@@ -23,7 +23,7 @@ def plan_node(node: NodeObservation, policy: Policy, *, now: float) -> NodePlan:
         policy: the operator's choices.
         now: monotonic seconds.
     """
-    inputs = judge_inputs(node, policy)
+    inputs = judge_inputs(node, policy, now=now)
     offered = None if inputs.budget is None else limit(inputs.budget, inputs.budget, node.orders)
     managers = plan_managers(node, offered, policy, may_grow=inputs.may_grow, now=now)
     claim, action, claim_holds = plan_claim(node, managers)

@@ -8,13 +8,11 @@ answers: an update and a patch always carry both resources, so each may go only 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final, NamedTuple
 
 from batch_resources.ledger import ClaimAction, Hold, ManagerObservation, ManagerPlan, NodeObservation, NodePlan
-from batch_resources.planner.boundary import Shares, yarn_part
 from batch_resources.planner.capacity import can_be_told, plan_managers
 from batch_resources.planner.claim import plan_release
 from batch_resources.planner.inputs import Inputs, judge_inputs, recheck_at
@@ -22,16 +20,15 @@ from batch_resources.planner.orders import limit, limit_holds
 from batch_resources.planner.policy import Policy
 from batch_resources.planner.strict_amounts import Decision, ManagerAmounts, NodeAmounts
 from batch_resources.planner.strict_rules import changes_something, decide
+from batch_resources.planner.wishing import RESOURCES, Pick, Wish, wish_for
 from batch_resources.resources import ZERO_BATCH, ZERO_YARN, BatchResources, YarnResources
 from batch_resources.sends import is_under_way, unconfirmed
-from batch_resources.units import BYTES_PER_MIB
-
-Pick = Callable[[BatchResources], int]
 
 _LAG_LOOK_SECONDS: Final = 1.0
 """Time between two looks at a watch that is too late; its catching up is no event of a single node."""
 
-_RESOURCES: Final[tuple[Pick, Pick]] = (lambda amount: amount.cpu_milli, lambda amount: amount.memory_bytes)
+_FORCE_SECONDS: Final = 2.0
+"""koord-manager publishes what is large enough within milliseconds; what is not there by then was too small."""
 
 
 class _Converted(NamedTuple):
@@ -54,19 +51,21 @@ def plan_node(node: NodeObservation, policy: Policy, *, now: float) -> NodePlan:
         policy: the operator's choices.
         now: monotonic seconds.
     """
-    inputs = judge_inputs(node, policy)
-    wish = None if inputs.budget is None else _wish(node, inputs.budget, policy)
-    wished = plan_managers(node, wish, policy, may_grow=inputs.may_grow, now=now)
+    inputs = judge_inputs(node, policy, now=now)
+    wish = None if inputs.budget is None else wish_for(node, inputs, policy, now=now)
+    goal = None if wish is None or inputs.budget is None else limit(wish.yarn, inputs.budget, node.orders)
+    wished = plan_managers(node, goal, policy, may_grow=inputs.may_grow, now=now)
     converted = tuple(
         _convert(manager, plan, policy, node.normalization_ratio)
         for manager, plan in zip(node.managers, wished, strict=True)
     )
-    amounts = tuple(_amounts(node, inputs, policy, converted, pick, now) for pick in _RESOURCES)
+    amounts = tuple(_amounts(node, inputs, policy, converted, pick, now) for pick in RESOURCES)
     decisions = tuple(decide(amount) for amount in amounts)
     managers = tuple(
         _manager_plan(node, index, plan, policy, amounts, decisions, now) for index, plan in enumerate(wished)
     )
     claim, action, claim_holds = _claim(node, policy, decisions, now)
+    is_nudge = action is ClaimAction.WRITE and claim == node.claimed
     return NodePlan(
         node=node.node,
         origin=inputs.origin,
@@ -77,36 +76,13 @@ def plan_node(node: NodeObservation, policy: Policy, *, now: float) -> NodePlan:
         claim=claim,
         claim_action=action,
         holds=(*inputs.holds, *limit_holds(inputs.budget, node.orders), *claim_holds, *_waits(node, policy, decisions)),
-        recheck_at=_next_moment(node, policy, inputs, decisions, now),
+        recheck_at=_next_moment(node, policy, inputs, decisions, wish, now),
         wants_fresh_read=any(decision.wants_fresh_read for decision in decisions),
+        demand=node.demand,
+        boundary=() if wish is None else wish.why,
+        standing=node.standing if wish is None else wish.standing,
+        forces_publication=is_nudge and policy.boundary.force_publication and node.permissions.can_be_forced,
     )
-
-
-def _wish(node: NodeObservation, budget: BatchResources, policy: Policy) -> BatchResources:
-    """Give YARN's part of the budget."""
-    used = ZERO_BATCH
-    for manager in node.managers:
-        used = used + policy.units.to_batch(manager.used or ZERO_YARN, normalization_ratio=node.normalization_ratio)
-    unit = BatchResources(cpu_milli=policy.units.milli_cores_per_vcore, memory_bytes=BYTES_PER_MIB)
-    boundary, claimed = policy.boundary, node.claimed or ZERO_BATCH
-    parts = [
-        yarn_part(
-            Shares(
-                budget=pick(budget),
-                used=pick(used),
-                claimed=pick(claimed),
-                allocatable=pick(node.permissions.allocatable),
-                kubernetes_waits=pick(node.demand.kubernetes),
-                yarn_waits=node.demand.yarn_waits,
-                yarn_weight=boundary.yarn_weight,
-                kubernetes_weight=boundary.kubernetes_weight,
-                kubernetes_minimum=pick(boundary.kubernetes_minimum),
-                step_unit=pick(unit),
-            )
-        )
-        for pick in _RESOURCES
-    ]
-    return limit(BatchResources(cpu_milli=parts[0], memory_bytes=parts[1]), budget, node.orders)
 
 
 def _convert(manager: ManagerObservation, wished: ManagerPlan, policy: Policy, ratio: Fraction | None) -> _Converted:
@@ -249,13 +225,21 @@ def _waits(node: NodeObservation, policy: Policy, decisions: tuple[Decision, ...
 
 def _nudge_at(node: NodeObservation, policy: Policy) -> float | None:
     written_at = node.permissions.written_at
-    return None if written_at is None else written_at + policy.boundary.nudge_seconds
+    if written_at is None:
+        return None
+    is_forced = policy.boundary.force_publication and node.permissions.can_be_forced
+    return written_at + (_FORCE_SECONDS if is_forced else policy.boundary.nudge_seconds)
 
 
 def _next_moment(
-    node: NodeObservation, policy: Policy, inputs: Inputs, decisions: tuple[Decision, ...], now: float
+    node: NodeObservation,
+    policy: Policy,
+    inputs: Inputs,
+    decisions: tuple[Decision, ...],
+    wish: Wish | None,
+    now: float,
 ) -> float | None:
-    moments = [recheck_at(node, policy, inputs.origin, now)]
+    moments = [recheck_at(node, policy, inputs.origin, now), None if wish is None else wish.again_at]
     if any(decision.waits_for_publication for decision in decisions):
         moments.append(_nudge_at(node, policy))
     since = node.permissions.settle_since

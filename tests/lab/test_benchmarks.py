@@ -56,6 +56,18 @@ PROPAGATION_FIGURES = [
     "claim_p50_seconds",
     "claim_p99_seconds",
 ]
+PLANNING_FIGURES = [
+    "nodes",
+    "pods",
+    "intake_seconds",
+    "full_cycle_p50_seconds",
+    "one_percent_cycle_p99_seconds",
+    "nodes_planned_by_an_equal_poll",
+    "waiting_pods",
+    "waiting_pods_served_seconds",
+    "demand_at_rest_seconds",
+    "explain_seconds",
+]
 
 
 HADOOP_FIGURES = [
@@ -118,3 +130,10 @@ def test_hadoop_benchmark_measures_every_figure(tmp_path: Path) -> None:
     document = _run(tmp_path, "benchmarks.hadoop", "--nodes", "30", "--seconds", "0.2")
     _check(document, "hadoop", [f"nodes_30_{name}" for name in HADOOP_FIGURES])
     assert document["figures"]["nodes_30_updates_per_second_16_in_flight"] > 0
+
+
+def test_planning_benchmark_measures_every_figure_and_plans_nothing_without_a_change(tmp_path: Path) -> None:
+    document = _run(tmp_path, "benchmarks.planning", "--nodes", "200", "--pods-per-node", "2")
+    _check(document, "planning", PLANNING_FIGURES)
+    figures = document["figures"]
+    assert (figures["nodes"], figures["nodes_planned_by_an_equal_poll"]) == (200, 0)

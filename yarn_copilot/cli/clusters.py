@@ -21,6 +21,7 @@ from yarn_copilot.hadoop.configuration_watching import WHOLE_DIRECTORY, ClusterC
 from yarn_copilot.hadoop.failover import MonotonicClock
 from yarn_copilot.hadoop.guarding import VersionGuard
 from yarn_copilot.hadoop.rest.client import RestResourceManagerClient
+from yarn_copilot.hadoop.rest.demand import PartitionDemandReader
 from yarn_copilot.hadoop.rest.scheduler import RestSchedulerReader
 from yarn_copilot.hadoop.rest.transport import WebOptions, WebTransport
 from yarn_copilot.observability.reasons import Reason
@@ -142,11 +143,14 @@ class _Clients:
 
     resource_manager: ResourceManager
     scheduler: RestSchedulerReader | None
+    queues: RestResourceManagerClient | None
 
     async def aclose(self) -> None:
         await self.resource_manager.aclose()
         if self.scheduler is not None:
             await self.scheduler.aclose()
+        if self.queues is not None:
+            await self.queues.aclose()
 
 
 class ClusterClients:
@@ -166,14 +170,16 @@ class ClusterClients:
             ConfigError: the cluster cannot be reached in the way that the settings say.
         """
         client = resource_manager(cluster, self._hadoop, self._clock)
-        scheduler = None
+        scheduler = queues = None
         if cluster.web_addresses:
             web = web_transport(cluster, self._hadoop, max_response_bytes=_NODE_BYTES_MAX)
             scheduler = RestSchedulerReader(web)
-        self._open[cluster.id] = _Clients(client, scheduler)
+            queues = RestResourceManagerClient(web_transport(cluster, self._hadoop))
+        self._open[cluster.id] = _Clients(client, scheduler, queues)
         return ClusterPort(
             resource_manager=client,
             scheduler=scheduler,
+            partitions=PartitionDemandReader(queues),
             addresses=addresses_of(cluster, transport_of(self._hadoop, cluster.id)),
             heartbeat_seconds=cluster.heartbeat_seconds,
         )

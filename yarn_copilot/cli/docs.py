@@ -84,9 +84,10 @@ _LABELS: Final[Mapping[str, str]] = {
     "error": "class of an error",
     "hash": "short hash of the settings in force",
     "kind": "nodes, pods or nodemetrics",
-    "loop": "cluster_view, planning, node_capacity, third_party or queues",
+    "loop": "cluster_view, planning, node_capacity, third_party, demand or queues",
     "node": "name of the Kubernetes node",
     "node_id": "host:port of a NodeManager, as the ResourceManager lists it",
+    "partition": "a YARN partition (node label); the default one is the empty text",
     "reason": "a reason; see operations.md",
     "result": "applied, conflict (tried again), refused or failed (unknown whether it was done)",
     "stage": "sent (to the ResourceManager) or applied (read back)",
@@ -156,7 +157,8 @@ def known_labels() -> frozenset[str]:
 
 
 def _own() -> Iterator[tuple[str, str, tuple[str, ...], str]]:
-    for metric in vars(Metrics()).values():
+    metrics = Metrics()
+    for metric in (*vars(metrics).values(), *vars(metrics.demand).values()):
         if isinstance(metric, MetricWrapperBase):
             family = next(iter(metric.describe()))
             suffix = {"counter": "_total", "info": "_info"}.get(family.type, "")

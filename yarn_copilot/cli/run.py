@@ -39,7 +39,7 @@ from yarn_copilot.observability.metrics import Metrics
 logger = logging.getLogger(__name__)
 
 _LAST_EVENTS_SECONDS: Final = 2.0
-_COLLECTOR_THRESHOLDS: Final = (10_000, 20, 20)
+COLLECTOR_THRESHOLDS: Final = (10_000, 20, 20)
 """Python's own (700, 10, 10) spends a third of a start with 5,000 nodes on looking through lists being decoded."""
 
 
@@ -96,7 +96,7 @@ def _spare_collector() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*_COLLECTOR_THRESHOLDS)
+    gc.set_threshold(*COLLECTOR_THRESHOLDS)
 
 
 async def _run(

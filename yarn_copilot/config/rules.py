@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from yarn_copilot.config.selectors import SelectorError, parse_selector
-from yarn_copilot.config.settings import Settings
+from yarn_copilot.config.settings import CpuUnit, Settings
 
 RULE_SENTENCES: Final[tuple[str, ...]] = (
     "`kubernetes.request_timeout_seconds` and `hadoop.call_timeout_seconds` are below "
@@ -32,6 +32,8 @@ RULE_SENTENCES: Final[tuple[str, ...]] = (
     "than that when the plan made of it is sent.",
     "In `capacity.strict`, `yarn_weight` or `kubernetes_weight` is above 0.",
     "`capacity.strict.fresh_read_seconds` is below `capacity.strict.settle_seconds`.",
+    "`capacity.strict.force_publication` is off with `capacity.cpu_unit: physical`, which counts vcores by the "
+    "annotation that it removes for a moment.",
     "`yarn.confirm_interval_seconds` is at most `yarn.poll_interval_seconds`.",
     "Selectors have the equality form: `key=value` or `key!=value`, comma separated.",
     "Weights of `node_managers.cluster_weights` are from 1 to 1000000.",
@@ -150,6 +152,12 @@ def _strict(settings: Settings) -> Iterator[Problem]:
     if strict.yarn_weight + strict.kubernetes_weight == 0:
         yield Problem(
             "capacity.strict.yarn_weight", "is 0 as kubernetes_weight is: one of them must be above 0 to share anything"
+        )
+    if strict.force_publication and settings.capacity.cpu_unit is CpuUnit.PHYSICAL:
+        yield Problem(
+            "capacity.strict.force_publication",
+            "is true but must be false with capacity.cpu_unit physical: vcores are counted by the annotation "
+            "cpu-normalization-ratio, which it removes for a moment",
         )
     if strict.fresh_read_seconds >= strict.settle_seconds:
         yield Problem(

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from batch_resources.annotations.origin import OriginState
+from batch_resources.dips import doubted_until, observe_dip
 from batch_resources.growth import observe_origin
-from batch_resources.ledger import ManagerKey, ManagerObservation, NodeObservation
+from batch_resources.ledger import Demand, ManagerKey, ManagerObservation, NodeObservation
 from batch_resources.planner.claim import manager_claim
 from batch_resources.planner.policy import Mode, Policy, strictest
+from batch_resources.resources import ZERO_BATCH, BatchResources
 from yarn_copilot.controller.departure import Departures
 from yarn_copilot.controller.identity.matching import Candidate, candidates, match
 from yarn_copilot.controller.manager_reports import BookSettings, ManagerReports
@@ -65,6 +66,8 @@ class NodeBook:
         self.reports = ManagerReports(clusters, heartbeats, settings)
         self.term_name = ""
         """Names this term of office in the counters of our writes; unlike every other term of any replica."""
+        self.load_on: Callable[[str], BatchResources] = lambda name: ZERO_BATCH
+        """Gives what the waiting pods need that are to be served on a node."""
         self.memories: dict[str, NodeMemory] = {}
         self.holders: dict[ManagerKey, str] = {}
         # The same by cluster, with the memory at hand: every read of a node list walks over it.
@@ -255,7 +258,10 @@ class NodeBook:
         )
         for key in gone:
             self._let_go(key, memory.name)
-        if facts.origin.state is OriginState.KNOWN and facts.origin.resources is not None:
+        memory.dip = observe_dip(memory.dip, facts.origin, now=now)
+        doubted = doubted_until(memory.dip, policy.dips)
+        # An origin that is not believed yet must not bound growth afterwards.
+        if facts.origin.resources is not None and (doubted is None or doubted <= now):
             memory.window = observe_origin(
                 memory.window, facts.origin.resources, now=now, length_seconds=policy.growth_window_seconds
             )
@@ -281,6 +287,11 @@ class NodeBook:
             ),
             orders=orders,
             is_abandoned=self._is_abandoned(memory, now),
+            demand=Demand(
+                kubernetes=self.load_on(memory.name), yarn_waits=self.reports.yarn_waits(memory.managers.values())
+            ),
+            dip=memory.dip,
+            standing=memory.standing,
         )
 
     def _is_abandoned(self, memory: NodeMemory, now: float) -> bool:
@@ -299,6 +310,17 @@ class NodeBook:
             return now + end - wall
         is_left = facts.orders.releases and not memory.managers and memory.empty_since is not None
         return (memory.empty_since or now) + self.settings.lost_hold_seconds if is_left else None
+
+    def names_with_other_demand(self, cluster: str) -> list[str]:
+        """Name the nodes of a cluster whose newest plan took another answer to the question whether YARN waits."""
+        names = {name for name, _ in self.managers_of_cluster(cluster)}
+        return sorted(name for name in names if self._has_other_demand(self.memories[name]))
+
+    def _has_other_demand(self, memory: NodeMemory) -> bool:
+        plan = memory.plan
+        if plan is None or plan.demand is None:
+            return False
+        return plan.demand.yarn_waits is not self.reports.yarn_waits(memory.managers.values())
 
     @staticmethod
     def _note_unread(

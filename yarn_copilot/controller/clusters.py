@@ -12,7 +12,7 @@ from yarn_copilot.controller.context import LoopContext
 from yarn_copilot.controller.memory import ManagerMemory
 from yarn_copilot.controller.node_capacity.reconciler import CapacityReconciler
 from yarn_copilot.controller.notices import NodeNotices
-from yarn_copilot.controller.ports import ResourceManager, SchedulerReader
+from yarn_copilot.controller.ports import PartitionReader, ResourceManager, SchedulerReader
 from yarn_copilot.controller.queues.reader import QueueReader
 from yarn_copilot.controller.state.cluster import ClusterState
 from yarn_copilot.controller.translation import to_poll_settings
@@ -27,6 +27,7 @@ class ClusterPort:
         resource_manager: the client.
         addresses: where it connects to, for people.
         heartbeat_seconds: NodeManager heartbeat interval from the cluster's own configuration.
+        partitions: reads what labelled partitions wait for; without it that is unknown.
         scheduler: reads what the ResourceManager's scheduler works with; without it mode strict lowers no claim.
     """
 
@@ -34,6 +35,7 @@ class ClusterPort:
     addresses: tuple[str, ...]
     heartbeat_seconds: float
     scheduler: SchedulerReader | None = None
+    partitions: PartitionReader | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,6 +52,7 @@ class ClusterLoops:
         self.poller.settings = to_poll_settings(settings)
         self.capacity.unrecognized_backoff_max_seconds = settings.yarn.unrecognized_backoff_max_seconds
         self.queues.interval_seconds = settings.yarn.queue_interval_seconds
+        self.queues.quiet_seconds = settings.capacity.strict.yarn_quiet_seconds
 
 
 def build_cluster(
@@ -68,6 +71,10 @@ def build_cluster(
         if memory is not None and memory.origin_changed_at is not None:
             context.metrics.observe_propagation("applied", context.clock.monotonic() - memory.origin_changed_at)
             memory.origin_changed_at = None
+
+    def on_demand(changed: ClusterState) -> None:
+        """Plan the nodes for which it is another now who waits."""
+        context.dirty.mark_all(context.book.names_with_other_demand(changed.cluster))
 
     def on_refused(node: str, manager: ManagerMemory, problem: NodeRefusedError, seconds: float) -> None:
         if isinstance(problem, UnrecognizedNodeError):
@@ -99,6 +106,8 @@ def build_cluster(
             port.resource_manager,
             context=context,
             interval_seconds=settings.yarn.queue_interval_seconds,
+            partitions=port.partitions,
+            on_demand=on_demand,
         ),
     )
     loops.apply(settings)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from batch_resources.planner.plan import Planner
 from yarn_copilot.controller.book import NodeBook
+from yarn_copilot.controller.demand.loop import DemandLoop
 from yarn_copilot.controller.dirty import DirtyNodes
 from yarn_copilot.controller.gate import WriteGate
 from yarn_copilot.controller.ports import Clock
@@ -24,6 +25,7 @@ class LoopContext:
     nodes: NodeTable
     reduce_node: NodeReducer
     dirty: DirtyNodes
+    demand: DemandLoop
     gate: WriteGate
     clock: Clock
     metrics: Metrics

@@ -6,14 +6,13 @@ Works on the view that the API gives and on the plan behind it, so that the sent
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from batch_resources.ledger import ClaimAction, Hold, ManagerPlan, NodePlan
 from batch_resources.planner.policy import Policy
 from yarn_copilot.controller.view import BatchView, NodeManagerView, NodeView, YarnView
 
 _STRICT_SENTENCES = {
-    Hold.PUBLICATION_AWAITED: "koord-manager has not published yet what the claim leaves to Kubernetes; it is nudged by writing the claim again.",
     Hold.WATCH_LAG: "YARN does not grow: the watch of Nodes is further behind than the settle time, so a scheduler may still book by an older allocatable.",
     Hold.SETTLING: "YARN does not grow yet: batch allocatable fell a moment ago, and binds that were decided before may still land.",
     Hold.FRESH_READ_AWAITED: "The node and its pods are read once more before YARN's capacity moves.",
@@ -21,7 +20,9 @@ _STRICT_SENTENCES = {
 }
 
 
-def explain_node(view: NodeView, plan: NodePlan | None, policy: Policy, why_no_writes: str) -> list[str]:
+def explain_node(
+    view: NodeView, plan: NodePlan | None, policy: Policy, *, why_no_writes: str, boundary: Iterable[str] = ()
+) -> list[str]:
     """Explain one node.
 
     Args:
@@ -29,6 +30,7 @@ def explain_node(view: NodeView, plan: NodePlan | None, policy: Policy, why_no_w
         plan: the decision behind them; None before the first.
         policy: the operator's choices.
         why_no_writes: why nothing is sent to YARN now; empty when it is.
+        boundary: the sentences of `boundary_words`.
     """
     sentences = list(_origin(view))
     if plan is None:
@@ -40,6 +42,7 @@ def explain_node(view: NodeView, plan: NodePlan | None, policy: Policy, why_no_w
     sentences.append(f"The node is planned by mode {policy.mode.value}.")
     sentences.extend(_budget(view, plan, policy))
     sentences.extend(_orders(view, plan))
+    sentences.extend(boundary)
     by_key = {(manager.cluster, manager.node_id): manager for manager in view.node_managers}
     for decision in plan.managers:
         manager = by_key.get((decision.key.cluster, decision.key.node_id))
@@ -65,6 +68,10 @@ def _origin(view: NodeView) -> Iterator[str]:
 
 
 def _budget(view: NodeView, plan: NodePlan, policy: Policy) -> Iterator[str]:
+    if Hold.ORIGIN_ZERO_DOUBTED in plan.holds:
+        yield f"An origin of 0 is believed once it has lasted for {policy.dips.zero_hold_seconds:g} s."
+    if Hold.ORIGIN_RECOVERING in plan.holds:
+        yield "Origin was unknown until a moment ago and counts again once it has been there for a while (capacity.dips)."
     if plan.budget is None:
         yield "What YARN may have is unknown, so its capacity goes down to its use and does not grow."
         return

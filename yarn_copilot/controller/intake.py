@@ -92,4 +92,6 @@ def _ledger(facts: NodeFacts) -> tuple[object, ...]:
         facts.orders,
         facts.is_cordoned,
         _identity(facts),
+        facts.host,
+        facts.has_ratio,
     )

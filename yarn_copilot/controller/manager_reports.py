@@ -7,7 +7,7 @@ planner's observation of it. No I/O.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from batch_resources.applied import ManagerReading, observe_reading, start_anew
@@ -119,6 +119,17 @@ class ManagerReports:
             return False
         since = self.office_since if manager.strict_since is None else max(self.office_since, manager.strict_since)
         return state.read_began_at - since >= self.settings.message_lifetime_seconds
+
+    def yarn_waits(self, managers: Iterable[ManagerMemory]) -> bool | None:
+        """Tell whether applications of any cluster wait for a node with these NodeManagers; None when unknown."""
+        answers = [self._waits_for(manager) for manager in managers]
+        if True in answers:
+            return True
+        return None if None in answers else False
+
+    def _waits_for(self, manager: ManagerMemory) -> bool | None:
+        state, report = self._clusters.get(manager.key.cluster), self.of(manager)
+        return None if state is None or report is None else state.demand.waits(report.labels)
 
     def needs_proof(self, manager: ManagerMemory) -> bool:
         """Tell whether the scheduler's own figures of a NodeManager could prove something that is not proven yet."""

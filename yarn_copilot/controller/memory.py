@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from batch_resources.applied import AppliedEvidence, start_anew
+from batch_resources.dips import Dip
 from batch_resources.evidence import UseEvidence, distrust, forget_pending
 from batch_resources.growth import Window
 from batch_resources.ledger import ManagerKey, NodePlan
 from batch_resources.planner.policy import Mode
+from batch_resources.planner.standing import Standing
 from batch_resources.resources import BatchResources
 from batch_resources.sends import Sends
 from yarn_copilot.controller.identity.matching import Candidate
@@ -127,6 +129,8 @@ class NodeMemory:
         empty_since: monotonic moment since which no NodeManager has been on the node.
         release_proven: every NodeManager that left was seen to hold nothing.
         changed_at: monotonic moment at which the inputs of the next plan first changed.
+        dip: what kind of origin the Node shows, and since when.
+        standing: where the boundary of mode strict stood after the newest plan.
         origin_changed_at: monotonic moment at which origin was last seen to change, for the propagation figures.
     """
 
@@ -143,3 +147,5 @@ class NodeMemory:
     empty_since: float | None = None
     release_proven: bool = False
     origin_changed_at: float | None = None
+    standing: tuple[Standing, ...] | None = None
+    dip: Dip | None = None

@@ -110,6 +110,7 @@ class PermissionMemory:
             has_outstanding_patch=self.counter.has_outstanding_patch,
             written_at=self.written_at,
             watch_lag_seconds=watch_lag_seconds,
+            can_be_forced=facts.has_ratio,
         )
 
 

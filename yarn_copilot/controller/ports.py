@@ -16,6 +16,7 @@ from yarn_copilot.hadoop.model import (
     NodeReport,
     NodeResourceUpdate,
     QueueInfo,
+    Resource,
     SchedulerReading,
 )
 from yarn_copilot.kube.model import Node, Pod
@@ -72,6 +73,13 @@ class SchedulerReader(Protocol):
         Raises:
             YarnCopilotError: nothing could be read.
         """
+
+
+class PartitionReader(Protocol):
+    """Read what one YARN cluster's partitions wait for, those with a label included."""
+
+    async def read(self) -> Mapping[str, Resource] | None:
+        """Give pending resources by partition, the default one under the empty text; None when that is unknown."""
 
 
 class PodLister(Protocol):

@@ -20,6 +20,7 @@ from yarn_copilot.controller.book import NodeBook
 from yarn_copilot.controller.cluster_set import ClusterSet
 from yarn_copilot.controller.clusters import ClusterLoops, ClusterPort, build_cluster
 from yarn_copilot.controller.context import LoopContext
+from yarn_copilot.controller.demand.loop import DemandLoop
 from yarn_copilot.controller.dirty import DirtyNodes
 from yarn_copilot.controller.fresh_reads.reader import FreshReads
 from yarn_copilot.controller.gate import WriteGate
@@ -135,6 +136,10 @@ class Controller:
             wall=outside.clock.wall,
         )
         intake.join(self.book)
+        self.demand = DemandLoop(self.dirty, outside.clock, outside.metrics)
+        self.demand.set_boundary(to_policy(settings).boundary)
+        self.pods.on_waiting = self.demand.pod_waiting
+        self.book.load_on = self.demand.load
         self.ages.on_availability = self._node_metrics_availability
 
     def _build_loops(self) -> None:
@@ -152,6 +157,7 @@ class Controller:
             nodes=self.nodes,
             reduce_node=self.reduce_node,
             dirty=self.dirty,
+            demand=self.demand,
             gate=self.gate,
             clock=outside.clock,
             metrics=outside.metrics,
@@ -201,6 +207,7 @@ class Controller:
             self.cluster_set.start(functools.partial(self._keep, group))
             self._keep(group, "third_party", self._run_claims)
             self._keep(group, "fresh_reads", self._run_fresh_reads)
+            self._keep(group, "demand", self.demand.run)
             self._keep(group, "planning", self._run_planning)
             self._keep(group, "pulse", self._run_pulse)
 
@@ -316,6 +323,7 @@ class Controller:
         """Take over the reloadable part of new settings; the caller has kept the fixed part."""
         self.settings = settings
         self.planning.policy = to_policy(settings)
+        self.demand.set_boundary(self.planning.policy.boundary)
         self.planning.batch_interval_seconds = settings.capacity.batch_interval_seconds
         self.book.apply(to_book_settings(settings))
         self.gate.max_silence_seconds = settings.capacity.kubernetes_max_silence_seconds

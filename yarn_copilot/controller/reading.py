@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from batch_resources.ledger import Hold, ManagerPlan, NodePlan
 from batch_resources.resources import BatchResources, YarnResources
+from yarn_copilot.controller.boundary_words import boundary_sentences
 from yarn_copilot.controller.explaining import explain_node
 from yarn_copilot.controller.manager_reports import to_yarn
 from yarn_copilot.controller.memory import ManagerMemory, NodeMemory
@@ -20,6 +21,7 @@ from yarn_copilot.controller.state.cluster import ClusterState
 from yarn_copilot.controller.state.nodes import NodeFacts
 from yarn_copilot.controller.view import (
     BatchView,
+    BoundaryView,
     ClusterView,
     ConfigView,
     ControllerView,
@@ -108,6 +110,7 @@ class Reader:
             used=_batch(units[2]),
             claimed=_batch(facts.claimed),
             claim_wanted=_batch(plan.claim if plan else None),
+            boundary=_boundary(plan),
             node_managers=[self._manager(manager, plan, now) for manager in memory.managers.values()] if memory else [],
             mode="" if memory is None else memory.mode.value,
             orders=order_views(orders, wall),
@@ -141,9 +144,14 @@ class Reader:
         view = self.node(name)
         if view is None:
             return None
-        memory = self._controller.book.memory(name)
+        memory, facts = self._controller.book.memory(name), self._controller.nodes.get(name)
+        plan, policy = memory.plan if memory else None, self._controller.planning.policy_of(memory)
+        boundary: Iterable[str] = ()
+        if plan is not None and facts is not None:
+            pods = self._controller.demand.pods_on(name)
+            boundary = boundary_sentences(plan, policy, pods, has_ratio=facts.has_ratio)
         writes = self._controller.gate.why_not_yarn()
-        return explain_node(view, memory.plan if memory else None, self._controller.planning.policy_of(memory), writes)
+        return explain_node(view, plan, policy, why_no_writes=writes, boundary=boundary)
 
     def table(self) -> MetricsTable:
         """Give the rows of one scrape."""
@@ -260,6 +268,17 @@ class Reader:
             nodes_by_state={name.name: counts[name.name] for name in NodeState if name.name in counts},
             pending_updates=sum(1 for _, manager in managers if manager.sends),
         )
+
+
+def _boundary(plan: NodePlan | None) -> BoundaryView | None:
+    if plan is None or plan.demand is None or not plan.boundary:
+        return None
+    return BoundaryView(
+        why_cpu=plan.boundary[0].value,
+        why_memory=plan.boundary[1].value,
+        pods_wait_for=_batch(plan.demand.kubernetes),
+        yarn_waits=plan.demand.yarn_waits,
+    )
 
 
 def _decision(plan: NodePlan | None, manager: ManagerMemory) -> ManagerPlan | None:

@@ -6,10 +6,11 @@ The one place where configuration keys meet domain names; used at start and at e
 
 from __future__ import annotations
 
-from batch_resources.planner.policy import Boundary, Mode, Policy
+from batch_resources.dips import DipTimes
+from batch_resources.planner.policy import Boundary, Minimum, Mode, Policy
 from batch_resources.resources import BatchResources, YarnResources
 from batch_resources.units import UnitModel
-from yarn_copilot.config.settings import Settings, StrictSettings
+from yarn_copilot.config.settings import CapacitySettings, Settings, StrictSettings
 from yarn_copilot.controller.cluster_view.poller import PollSettings
 from yarn_copilot.controller.manager_reports import BookSettings
 from yarn_copilot.controller.state.selectors import LabelSelector
@@ -33,6 +34,21 @@ def to_policy(settings: Settings) -> Policy:
         mode=Mode(capacity.default_mode.value),
         observes=capacity.observes,
         boundary=_to_boundary(capacity.strict),
+        dips=_to_dips(capacity),
+    )
+
+
+def _to_dips(capacity: CapacitySettings) -> DipTimes:
+    dips, window = capacity.dips, capacity.growth_window_seconds
+
+    def recovery(seconds: float | None) -> float:
+        return window if seconds is None else seconds
+
+    return DipTimes(
+        zero_hold_seconds=dips.zero_hold_seconds,
+        degraded_recovery_seconds=recovery(dips.degraded_recovery_seconds),
+        absent_recovery_seconds=recovery(dips.absent_recovery_seconds),
+        malformed_recovery_seconds=recovery(dips.malformed_recovery_seconds),
     )
 
 
@@ -40,9 +56,21 @@ def _to_boundary(strict: StrictSettings) -> Boundary:
     return Boundary(
         yarn_weight=strict.yarn_weight,
         kubernetes_weight=strict.kubernetes_weight,
-        kubernetes_minimum=BatchResources(
-            cpu_milli=strict.kubernetes_minimum_cpu_milli, memory_bytes=strict.kubernetes_minimum_memory_bytes
+        kubernetes_minimum=Minimum(
+            absolute=BatchResources(
+                cpu_milli=strict.kubernetes_minimum_cpu_milli, memory_bytes=strict.kubernetes_minimum_memory_bytes
+            ),
+            percent_cpu=strict.kubernetes_minimum_cpu_percent,
+            percent_memory=strict.kubernetes_minimum_memory_percent,
         ),
+        yarn_minimum=Minimum(
+            absolute=BatchResources(
+                cpu_milli=strict.yarn_minimum_cpu_milli, memory_bytes=strict.yarn_minimum_memory_bytes
+            ),
+            percent_cpu=strict.yarn_minimum_cpu_percent,
+            percent_memory=strict.yarn_minimum_memory_percent,
+        ),
+        force_publication=strict.force_publication,
         settle_seconds=strict.settle_seconds,
         fresh_read_seconds=strict.fresh_read_seconds,
         nudge_seconds=strict.nudge_seconds,

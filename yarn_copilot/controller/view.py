@@ -100,6 +100,18 @@ class NodeManagerView(msgspec.Struct, kw_only=True, frozen=True):
     pending_send: YarnView | None = None
 
 
+class BoundaryView(msgspec.Struct, kw_only=True, frozen=True):
+    """Say why the boundary of mode strict is where it is: a constant for each resource, and who waits for this node.
+
+    `pods_wait_for` is what the pods need that are to be served here; `yarn_waits` is None where it is unknown.
+    """
+
+    why_cpu: str
+    why_memory: str
+    pods_wait_for: BatchView | None = None
+    yarn_waits: bool | None = None
+
+
 class NodeView(msgspec.Struct, kw_only=True, frozen=True):
     """Give the whole pipeline of one Kubernetes node.
 
@@ -122,6 +134,7 @@ class NodeView(msgspec.Struct, kw_only=True, frozen=True):
     used: BatchView | None = None
     claimed: BatchView | None = None
     claim_wanted: BatchView | None = None
+    boundary: BoundaryView | None = None
     node_managers: list[NodeManagerView] = msgspec.field(default_factory=list)
     mode: str = ""
     orders: list[OrderView] = msgspec.field(default_factory=list)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 
 class ObjectMeta(Struct, frozen=True):
@@ -34,10 +34,19 @@ class NodeAddress(Struct, frozen=True):
     address: str
 
 
+class NodeTaint(Struct, frozen=True):
+    """Hold one entry of `spec.taints`."""
+
+    key: str
+    effect: str
+    value: str = ""
+
+
 class NodeSpec(Struct, frozen=True):
-    """Hold the scheduling switch of a Node."""
+    """Hold what keeps pods off a Node."""
 
     unschedulable: bool = False
+    taints: list[NodeTaint] = []
 
 
 class NodeStatus(Struct, frozen=True):
@@ -70,7 +79,7 @@ class Container(Struct, frozen=True):
 
 
 class PodSpec(Struct, frozen=True):
-    """Hold the booking-relevant part of a pod's spec."""
+    """Hold the booking-relevant part of a pod's spec; what only matters while it waits stays raw JSON."""
 
     nodeName: str = ""
     hostname: str = ""
@@ -79,6 +88,10 @@ class PodSpec(Struct, frozen=True):
     containers: list[Container] = []
     initContainers: list[Container] = []
     overhead: dict[str, Any] = {}
+    nodeSelector: Raw = Raw()
+    affinity: Raw = Raw()
+    tolerations: Raw = Raw()
+    schedulingGates: Raw = Raw()
 
 
 class PodStatus(Struct, frozen=True):

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector, generate_latest
 
+from yarn_copilot.observability.demand import DemandMetrics
 from yarn_copilot.observability.exposition import render_table
-from yarn_copilot.observability.table import MetricsTable, TableSource
+from yarn_copilot.observability.table import Amount, MetricsTable, TableSource
 
 CYCLE_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -102,6 +103,7 @@ class Metrics:
             ["cluster"],
             registry=self.registry,
         )
+        self.demand = DemandMetrics(self.registry)
         self._watch_age = Gauge(
             "yarn_copilot_watch_silence_seconds",
             "Time since the API server last said anything about a kind",
@@ -188,6 +190,15 @@ class Metrics:
         for gauge in (self._cluster_reachable, self._cluster_pending, self._cluster_age):
             with contextlib.suppress(KeyError):
                 gauge.remove(cluster)
+        self.demand.set_yarn(cluster, {})
+
+    def set_yarn_demand(self, cluster: str, pending: Mapping[str, tuple[int, int]]) -> None:
+        """Say what a cluster's partitions wait for, as (MiB, vcores); one that is missing has no sample."""
+        self.demand.set_yarn(cluster, pending)
+
+    def set_pod_demand(self, *, waiting: int, unserved: int, total: Amount) -> None:
+        """Say how many pods wait, for how many nothing is moved, and what all of them ask for together."""
+        self.demand.set_pods(waiting=waiting, unserved=unserved, total=total)
 
     def set_watch(self, kind: str, *, silence_seconds: float | None) -> None:
         """Say how long the API server has been silent about a kind; None before the first contact (no sample)."""

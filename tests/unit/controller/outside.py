@@ -71,7 +71,8 @@ class FakeResourceManager:
     Attributes:
         batches: every call of `update_node_resource`, also those that failed.
         applies: whether accepted updates show up in the node list; while False they wait in `accepted`.
-        read_errors, update_errors: raised by the next calls, one each; None lets one call pass.
+        pending: what the one leaf queue waits for.
+        read_errors, update_errors, queue_errors: raised by the next calls, one each; None lets one call pass.
         lands_before_error: whether an update whose call fails takes effect all the same.
         gate: while cleared, updates hang after they were recorded.
     """
@@ -89,6 +90,8 @@ class FakeResourceManager:
         self.gate = asyncio.Event()
         self.gate.set()
         self.reads = 0
+        self.pending = ZERO
+        self.queue_errors: deque[Exception | None] = deque()
 
     def add(
         self,
@@ -139,8 +142,8 @@ class FakeResourceManager:
 
     async def get_queue_info(self, queue: str) -> QueueInfo:
         """Give one queue with one child."""
-        self._raise(deque())
-        child = QueueInfo("batch", "", "RUNNING", 1.0, 1.0, 0.5, Resource(2048, 2), ZERO, ZERO, 2, 0)
+        self._raise(self.queue_errors)
+        child = QueueInfo("batch", "", "RUNNING", 1.0, 1.0, 0.5, Resource(2048, 2), self.pending, ZERO, 2, 0)
         return QueueInfo(queue, "", "RUNNING", 1.0, 1.0, 0.5, Resource(2048, 2), ZERO, ZERO, 2, 0, children=(child,))
 
     async def update_node_resource(self, updates: Sequence[NodeResourceUpdate]) -> None:

@@ -156,3 +156,34 @@ async def test_two_clusters_on_a_node_share_one_claim() -> None:
         claimed = world.claim()
         assert claimed is not None
         assert claimed[0] >= 18_000
+
+
+async def test_a_momentary_zero_costs_neither_the_claim_nor_a_growth_window() -> None:
+    world = StrictWorld(growth_window_seconds=60)
+    node_id = world.manager(used=Resource(4096, 4))
+    async with world:
+        await world.advance(OFFICE + SETTLE + 2)
+        assert world.rm.capacity(node_id) == Resource(63 * 1024, 19)
+        world.kube.annotate("node-1", origin=origin_text(0, 0))
+        world.report()
+        await world.advance(5)
+        assert world.rm.capacity(node_id) == Resource(4096, 4)
+        assert world.claim() == (19_000, 63 * 1024)
+        world.kube.annotate("node-1", origin=origin_text(20_000, 64 * GIB))
+        world.report()
+        await world.advance(SETTLE + 4)
+        assert world.rm.capacity(node_id) == Resource(63 * 1024, 19)
+
+
+async def test_a_zero_that_lasts_lowers_the_claim_too() -> None:
+    world = StrictWorld()
+    node_id = world.manager(used=Resource(4096, 4))
+    async with world:
+        await world.advance(OFFICE + SETTLE + 2)
+        world.kube.annotate("node-1", origin=origin_text(0, 0))
+        world.report()
+        await world.advance(14)
+        assert world.claim() == (19_000, 63 * 1024)
+        await world.advance(15)
+        assert world.rm.capacity(node_id) == Resource(1024, 1)
+        assert world.claim() == (4_000, 4096)

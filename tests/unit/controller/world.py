@@ -198,6 +198,22 @@ class World:
         }
         self.kube.put("pods", f"yarn/{name}", body)
 
+    def waiting_pod(self, name: str, *, cpu: object, memory: object, **spec: Any) -> None:
+        """Create a pod in namespace `batch` that has no node."""
+        requests = {"kubernetes.io/batch-cpu": str(cpu), "kubernetes.io/batch-memory": str(memory)}
+        body = {
+            "metadata": {"name": name, "namespace": "batch"},
+            "spec": {"containers": [{"resources": {"requests": requests}}], **spec},
+            "status": {"phase": "Pending"},
+        }
+        self.kube.put("pods", f"batch/{name}", body)
+
+    def bind(self, name: str, node: str) -> None:
+        """Put a waiting pod on a node, as kube-scheduler does."""
+        body = json.loads(json.dumps(self.kube.objects["pods"][f"batch/{name}"]))
+        body["spec"]["nodeName"] = node
+        self.kube.put("pods", f"batch/{name}", body)
+
     def manager(self, index: int = 1, *, used: Resource = ZERO, cluster: str | None = None, **rm: Any) -> NodeId:
         """Create Node `node-N` with a NodeManager pod `nm-N`, registered as `nm-N:8041`."""
         if f"node-{index}" not in self.kube.objects["nodes"]:

@@ -11,6 +11,7 @@ from typing import Self
 
 from yarn_copilot.config.settings.base import RELOADABLE, FilePath, Seconds, Section
 from yarn_copilot.config.settings.capacity import CapacitySettings, CpuUnit, NodeMode, ReserveSettings, SharingMode
+from yarn_copilot.config.settings.dips import DipSettings
 from yarn_copilot.config.settings.hadoop import HadoopSettings, Transport, TransportChoice
 from yarn_copilot.config.settings.kubernetes import KubernetesSettings
 from yarn_copilot.config.settings.process import LeaderElectionSettings, LogSettings, ServerSettings
@@ -20,6 +21,7 @@ from yarn_copilot.config.settings.yarn import NodeManagerSettings, YarnSettings
 __all__ = [
     "CapacitySettings",
     "CpuUnit",
+    "DipSettings",
     "FilePath",
     "HadoopSettings",
     "KubernetesSettings",

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from yarn_copilot.config.settings.base import RELOADABLE, Seconds, Section
+from yarn_copilot.config.settings.dips import DipSettings
 from yarn_copilot.config.settings.strict import StrictSettings
 
 
@@ -136,6 +137,7 @@ class CapacitySettings(Section):
         json_schema_extra=RELOADABLE,
     )
     strict: StrictSettings = Field(StrictSettings(), description="Steps and shares of mode strict.")
+    dips: DipSettings = Field(DipSettings(), description="Dips of origin that are not believed at once.")
     reserve: ReserveSettings = Field(ReserveSettings(), description="Head-room withheld from YARN.")
     require_node_metric: bool = Field(
         True,

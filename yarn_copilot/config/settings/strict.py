@@ -48,6 +48,58 @@ class StrictSettings(Section):
         description="Milli-cores that YARN leaves free on every node. Above 0, koord-manager publishes a fall of origin at once.",
         json_schema_extra=RELOADABLE,
     )
+    kubernetes_minimum_cpu_percent: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="Percent of origin batch-cpu that YARN leaves free, rounded up; added to kubernetes_minimum_cpu_milli.",
+        json_schema_extra=RELOADABLE,
+    )
     kubernetes_minimum_memory_bytes: int = Field(
         1_073_741_824, ge=0, description="Bytes that YARN leaves free on every node.", json_schema_extra=RELOADABLE
+    )
+    kubernetes_minimum_memory_percent: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="Percent of origin batch-memory that YARN leaves free, rounded up; added to kubernetes_minimum_memory_bytes.",
+        json_schema_extra=RELOADABLE,
+    )
+    yarn_minimum_cpu_milli: int = Field(
+        0,
+        ge=0,
+        description="Milli-cores that YARN keeps on every node while pods wait, what it uses included.",
+        json_schema_extra=RELOADABLE,
+    )
+    yarn_minimum_cpu_percent: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="Percent of origin batch-cpu that YARN keeps, rounded up; added to yarn_minimum_cpu_milli.",
+        json_schema_extra=RELOADABLE,
+    )
+    yarn_minimum_memory_bytes: int = Field(
+        0,
+        ge=0,
+        description="Bytes that YARN keeps on every node while pods wait, what it uses included.",
+        json_schema_extra=RELOADABLE,
+    )
+    yarn_minimum_memory_percent: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="Percent of origin batch-memory that YARN keeps, rounded up; added to yarn_minimum_memory_bytes.",
+        json_schema_extra=RELOADABLE,
+    )
+    yarn_quiet_seconds: Seconds = Field(
+        30.0,
+        ge=0,
+        le=3600,
+        description="Applications count as waiting until they have waited for nothing for so many seconds, so that the boundary does not swing between two containers.",
+        json_schema_extra=RELOADABLE,
+    )
+    force_publication: bool = Field(
+        False,
+        description="Where koord-manager would publish a small step only after 300 s, remove its annotation node.koordinator.sh/cpu-normalization-ratio, which makes it publish at once and write the annotation back. Without that annotation on the Node it has no effect.",
+        json_schema_extra=RELOADABLE,
     )

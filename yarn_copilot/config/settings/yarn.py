@@ -33,10 +33,10 @@ class YarnSettings(Section):
         json_schema_extra=RELOADABLE,
     )
     queue_interval_seconds: Seconds = Field(
-        10.0,
+        2.0,
         ge=1,
         le=600,
-        description="Time between two reads of the queues, seconds.",
+        description="Time between two reads of the queues, seconds; so late mode strict sees that applications wait.",
         json_schema_extra=RELOADABLE,
     )
     message_lifetime_seconds: Seconds = Field(

@@ -52,6 +52,7 @@ class PlanningLoop:
         self._capacities = capacities
         self._claims = claims
         self._fresh_reads = fresh_reads
+        self._demand = context.demand
         self._notices = notices
         self.policy = policy
         self.batch_interval_seconds = batch_interval_seconds
@@ -111,6 +112,7 @@ class PlanningLoop:
         if memory is None or facts is None:
             self._notices.forget(name)
             self._claims.withdraw(name)
+            self._demand.forget(name)
             return None
         now = self._context.clock.monotonic()
         policy = self.policy_of(memory)
@@ -118,7 +120,8 @@ class PlanningLoop:
         if observation is None:
             return None
         plan = self._context.decide(observation, policy, now=now)
-        memory.plan, memory.planned_at = plan, now
+        memory.plan, memory.planned_at, memory.standing = plan, now, plan.standing
+        self._demand.note_plan(facts, observation, plan, policy)
         self._hand_over(memory, plan, since=since)
         self._notices.update(facts, memory, plan, self._pods.unreadable(name))
         looks = (next_look(manager) for manager in memory.managers.values())

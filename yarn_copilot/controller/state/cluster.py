@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from yarn_copilot.controller.identity.host_index import HostIndex
+from yarn_copilot.controller.state.partitions import PartitionDemand
 from yarn_copilot.hadoop.model import NodeId, NodeReport, NodeState, QueueInfo, SchedulerReading
 
 USE_IS_KNOWN = frozenset({NodeState.RUNNING, NodeState.DECOMMISSIONING})
@@ -39,6 +40,7 @@ class ClusterState:
         read_began_at: monotonic moment at which the newest complete read began; None before the first.
         reachable_since: end of the first read that succeeded after none did.
         error: why the last read failed; empty when it did not.
+        demand: what its applications wait for.
         incarnation: counts the times at which the ResourceManager may have become another one.
     """
 
@@ -57,6 +59,7 @@ class ClusterState:
         self.incarnation = 0
         self.queues: QueueInfo | None = None
         self.queues_read_at: float | None = None
+        self.demand = PartitionDemand()
 
     def take(self, reports: Sequence[NodeReport], *, began_at: float, ended_at: float) -> Changes:
         """Store a complete read and say what it changed."""

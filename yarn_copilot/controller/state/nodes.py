@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache
+from sys import intern
 from typing import Final
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from batch_resources.annotations.orders import NO_ORDERS, Orders, read_orders
 from batch_resources.annotations.origin import OriginReading, read_origin
 from batch_resources.annotations.third_party import ThirdPartyAllocations, ThirdPartyError, read_third_party
 from batch_resources.counting import Counter, read_counter
+from batch_resources.demand.placement import Host, Taint, repelling_taints
 from batch_resources.keys import (
     BATCH_CPU,
     BATCH_MEMORY,
@@ -51,6 +53,8 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
         orders: what an operator ordered; `drain_text` is that one's text as stored, None where absent.
         mode: the mode that the Node's labels ask for; None where they ask for none.
         is_cordoned: kube-scheduler places nothing new on the Node.
+        host: what the constraints of pods are compared with.
+        has_ratio: the Node carries the CPU normalisation ratio, used or not.
     """
 
     name: str
@@ -73,6 +77,8 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     drain_text: str | None = None
     is_cordoned: bool = False
     mode: Mode | None = None
+    host: Host
+    has_ratio: bool = False
 
 
 class NodeReducer:
@@ -118,7 +124,24 @@ class NodeReducer:
             drain_text=annotations.get(DRAIN_ANNOTATION),
             is_cordoned=node.spec.unschedulable,
             mode=strictest(mode for selector, mode in self._modes if selector.matches(node.metadata.labels)),
+            host=_host(node),
+            has_ratio=CPU_NORMALIZATION_RATIO_ANNOTATION in annotations,
         )
+
+
+def _host(node: Node) -> Host:
+    """Keep labels and taints; what thousands of Nodes have in common is kept once."""
+    taints = tuple(_taint(taint.key, taint.value, taint.effect) for taint in node.spec.taints)
+    return Host(
+        name=node.metadata.name,
+        labels={intern(key): intern(value) for key, value in node.metadata.labels.items()},
+        taints=repelling_taints(taints, is_cordoned=node.spec.unschedulable),
+    )
+
+
+@lru_cache(maxsize=_REMEMBERED_TEXTS)
+def _taint(key: str, value: str, effect: str) -> Taint:
+    return Taint(key, value, effect)
 
 
 def read_shares(text: str | None) -> tuple[BatchResources | None, BatchResources | None, str]:

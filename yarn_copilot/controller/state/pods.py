@@ -8,14 +8,17 @@ kilobytes. The sums follow every event; they are never recounted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from msgspec import Struct
 
+from batch_resources.demand.placement import Placement
 from batch_resources.keys import CLUSTER_ID_ANNOTATION, NODE_ID_ANNOTATION
 from batch_resources.pods import PodRequestError, is_booked, pod_batch_request
 from batch_resources.resources import ZERO_BATCH, BatchResources
 from yarn_copilot.controller.state.selectors import LabelSelector
 from yarn_copilot.kube.model import Pod
+from yarn_copilot.kube.scheduling import is_gated, placement_of
 
 
 class ManagerPod(Struct, frozen=True, kw_only=True):
@@ -40,15 +43,22 @@ class ManagerPod(Struct, frozen=True, kw_only=True):
 
 
 class PodRecord(Struct, frozen=True, kw_only=True):
-    """Hold what a pod means to the ledger; `request` None says that it cannot be read, `error` why."""
+    """Hold what a pod means to the ledger; `request` None says that it cannot be read, `error` why.
+
+    `placement` says where a pod that is not scheduled may run; None for one that is.
+    """
 
     node: str = ""
     request: BatchResources | None = ZERO_BATCH
     error: str = ""
     manager: ManagerPod | None = None
+    placement: Placement | None = None
 
 
 IRRELEVANT = PodRecord()
+
+
+_UNSCHEDULED_PHASES: Final = frozenset({"", "Pending"})
 
 
 class PodReducer:
@@ -62,7 +72,7 @@ class PodReducer:
         """Reduce one pod; a pod that books nothing and is no NodeManager gives the shared `IRRELEVANT`."""
         node = pod.spec.nodeName
         if not is_booked(node, pod.status.phase):
-            return IRRELEVANT
+            return IRRELEVANT if node else _waiting_pod(pod)
         request: BatchResources | None
         error = ""
         try:
@@ -73,6 +83,19 @@ class PodReducer:
         if manager is None and request == ZERO_BATCH:
             return IRRELEVANT
         return PodRecord(node=node, request=request, error=error, manager=manager)
+
+
+def _waiting_pod(pod: Pod) -> PodRecord:
+    """Reduce a pod without a node: it counts if kube-scheduler tries to place it and it wants batch resources."""
+    if pod.status.phase not in _UNSCHEDULED_PHASES or pod.metadata.deletionTimestamp is not None:
+        return IRRELEVANT
+    try:
+        request = pod_batch_request(pod)
+    except PodRequestError:
+        return IRRELEVANT  # kube-scheduler places it nowhere, so it waits for nothing that we could give
+    if request == ZERO_BATCH or is_gated(pod.spec):
+        return IRRELEVANT
+    return PodRecord(request=request, placement=placement_of(pod.spec))
 
 
 def _manager_pod(pod: Pod) -> ManagerPod:
@@ -108,6 +131,8 @@ class PodLedger:
         self._requested: dict[str, BatchResources] = {}
         self._malformed: dict[str, dict[str, str]] = {}
         self._managers: dict[str, dict[str, ManagerPod]] = {}
+        self.on_waiting: Callable[[str, PodRecord | None], None] = lambda key, record: None
+        """Told of a pod that is not scheduled, and with None that it is no longer so."""
 
     def replaced(self, items: dict[str, PodRecord]) -> None:
         """Take a complete list; whatever is missing is gone."""
@@ -122,7 +147,10 @@ class PodLedger:
         if before == item:
             return
         self._take_out(key, before)
-        if item is not IRRELEVANT and item.node:
+        if item.placement is not None:
+            self._records[key] = item
+            self.on_waiting(key, item)
+        elif item is not IRRELEVANT and item.node:
             self._put_in(key, item)
         self._tell(before, item)
 
@@ -147,7 +175,8 @@ class PodLedger:
         self._requested.clear()
         self._malformed.clear()
         for key, record in self._records.items():
-            self._add_up(key, record)
+            if record.node:
+                self._add_up(key, record)
         for node in list(self._managers):
             self._mark(node)
 
@@ -199,6 +228,9 @@ class PodLedger:
 
     def _take_out(self, key: str, record: PodRecord) -> None:
         if self._records.pop(key, None) is None:
+            return
+        if record.placement is not None:
+            self.on_waiting(key, None)
             return
         if record.manager is not None:
             managers = self._managers[record.node]

@@ -13,7 +13,13 @@ import logging
 from collections.abc import Callable
 
 from batch_resources.annotations.third_party import ThirdPartyError, read_third_party
-from batch_resources.keys import CLAIM_COUNTER_ANNOTATION, DRAIN_ANNOTATION, ENTRY_NAME, THIRD_PARTY_ANNOTATION
+from batch_resources.keys import (
+    CLAIM_COUNTER_ANNOTATION,
+    CPU_NORMALIZATION_RATIO_ANNOTATION,
+    DRAIN_ANNOTATION,
+    ENTRY_NAME,
+    THIRD_PARTY_ANNOTATION,
+)
 from batch_resources.ledger import ClaimAction
 from batch_resources.planner.policy import Mode
 from batch_resources.resources import BatchResources
@@ -144,6 +150,9 @@ class ClaimReconciler:
             following = facts.counter.next(self._book.term_name).text()
             changed[CLAIM_COUNTER_ANNOTATION] = None if claim is None else following
             had_one = memory.permissions.note_patch_issued()
+        if memory.plan is not None and memory.plan.forces_publication:
+            # koord-manager publishes whatever differs when this is missing, and writes it back in the same patch.
+            changed[CPU_NORMALIZATION_RATIO_ANNOTATION] = None
         self._on_step(Step.CLAIM_SENDING, facts.name)
         began_at = self._clock.monotonic()
         try:

@@ -12,7 +12,7 @@ from batch_resources.annotations.orders import Drain, Limit, Orders, Pause
 from batch_resources.annotations.origin import OriginState
 from batch_resources.ledger import ClaimAction, Hold, ManagerObservation, NodeObservation, Permissions
 from batch_resources.planner.plan import plan_node
-from batch_resources.planner.policy import Boundary, Mode, Policy
+from batch_resources.planner.policy import Boundary, Minimum, Mode, Policy
 from batch_resources.resources import ZERO_BATCH, BatchResources, YarnResources
 from batch_resources.sends import Send
 from tests.unit.batch_resources.builders import NOW, batch, manager, node, policy, unknown_origin, yarn
@@ -22,7 +22,7 @@ NOTHING = yarn(0, 0)
 FLOOR_CLAIM = BatchResources(cpu_milli=1000, memory_bytes=1 << 30)
 GIB = 1 << 30
 SHARED = policy()
-STRICT = policy(mode=Mode.STRICT, boundary=Boundary(yarn_weight=1, kubernetes_weight=0, kubernetes_minimum=ZERO_BATCH))
+STRICT = policy(mode=Mode.STRICT, boundary=Boundary(yarn_weight=1, kubernetes_weight=0, kubernetes_minimum=Minimum()))
 MODES = [pytest.param(SHARED, id="shared"), pytest.param(STRICT, id="strict")]
 READY = Permissions(
     allocatable=batch(0, 0),
@@ -190,7 +190,7 @@ def test_limits_bound_the_target(mode: Policy, orders: Orders, target: YarnResou
 
 
 def test_a_fix_gives_yarn_what_weights_would_not_and_still_waits_for_every_rule() -> None:
-    weighted = policy(mode=Mode.STRICT, boundary=Boundary(kubernetes_minimum=batch(2000, 2)))
+    weighted = policy(mode=Mode.STRICT, boundary=Boundary(kubernetes_minimum=Minimum(absolute=batch(2000, 2))))
     orders = Orders(fix=Limit(cpu_milli=20000, memory_bytes=64 * GIB))
     seen = _node(claimed=FLOOR_CLAIM, permissions=replace(READY, allocatable=batch(19000, 63)), orders=orders)
     plan = plan_node(seen, weighted, now=NOW)

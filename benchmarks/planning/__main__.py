@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run as `python -m benchmarks.planning`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks import results
+from benchmarks.planning.measure import AIMS, NAME, measure
+from lab.processes.progress import Progress
+
+
+def main() -> None:
+    """Parse, measure, write and show."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.planning", description=__doc__)
+    parser.add_argument("--nodes", type=int, default=10_000, help="nodes, at least 100")
+    parser.add_argument("--pods-per-node", type=int, default=5)
+    parser.add_argument("--results", type=Path, default=results.FOLDER)
+    arguments = parser.parse_args()
+    before = results.read_or_none(NAME, arguments.results)
+    result = asyncio.run(measure(arguments.nodes, arguments.pods_per_node, Progress()))
+    path = result.write(arguments.results)
+    results.show(result, before, aims=AIMS, console=Console())
+    print(f"written to {path}")
+
+
+if __name__ == "__main__":
+    main()
