@@ -24,7 +24,8 @@ pytestmark = pytest.mark.timeout(900)
 @pytest.fixture
 def yarn_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     """Run a ResourceManager and prepare one NodeManager."""
-    options = YarnOptions(minimum_memory_mib=64, nameless=(1,), unstarted=(1,))
+    # A slow machine must not make the ResourceManager give the node up while its NodeManager starts again.
+    options = YarnOptions(minimum_memory_mib=64, nameless=(1,), unstarted=(1,), expiry_millis=600_000)
     with Lab(kubernetes=False, node_managers=1, hadoop_version=request.param, yarn_options=options) as lab:
         yield lab
 
