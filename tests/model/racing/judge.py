@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judge every state of the racing world, per node and resource, by the rule of the search over small worlds.
+
+H is the highest origin since the last state in which everything that was permitted fitted into origin. What is booked
+and used may never exceed it, and no update may offer more than it leaves at the moment it is sent. A sale by a
+permission given before origin fell is no violation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from batch_resources.resources import BatchResources
+
+Pick = Callable[[BatchResources], int]
+RESOURCES: tuple[tuple[str, Pick], ...] = (
+    ("milli-cores", lambda amount: amount.cpu_milli),
+    ("bytes", lambda amount: amount.memory_bytes),
+)
+
+
+class SoldTwiceError(AssertionError):
+    """Say which node was sold twice, and how."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """Hold one node: origin, what is booked and used, and the most that either side is permitted."""
+
+    origin: BatchResources
+    booked: BatchResources
+    used: BatchResources
+    permitted_kubernetes: BatchResources
+    permitted_yarn: BatchResources
+
+
+class Judge:
+    """Remember H of every node."""
+
+    def __init__(self) -> None:
+        """Begin with nothing permitted."""
+        self.highest: dict[tuple[str, str], int] = {}
+        self.states = 0
+        self.closest: dict[str, float] = {}
+        """The largest share of H that was held at once, by resource; 1 is the limit."""
+
+    def look(self, node: str, sides: Sides) -> None:
+        """Judge a state.
+
+        Raises:
+            SoldTwiceError: more is booked and used than origin ever allowed.
+        """
+        self.states += 1
+        for resource, pick in RESOURCES:
+            origin, key = pick(sides.origin), (node, resource)
+            fits = pick(sides.permitted_kubernetes) + pick(sides.permitted_yarn) <= origin
+            before = self.highest.get(key, origin)
+            high = self.highest[key] = origin if fits else max(origin, before)
+            held = pick(sides.booked) + pick(sides.used)
+            if high:
+                self.closest[resource] = max(self.closest.get(resource, 0.0), held / high)
+            if held > high:
+                raise SoldTwiceError(
+                    f"{node}: {pick(sides.booked)} booked and {pick(sides.used)} used of {high} {resource}"
+                )
+
+    def judge_offer(self, node: str, booked: BatchResources, before: BatchResources, after: BatchResources) -> None:
+        """Judge an update as it is sent.
+
+        Args:
+            node: the node.
+            booked: what Kubernetes has booked.
+            before: the most that YARN was offered before.
+            after: the same with this update.
+
+        Raises:
+            SoldTwiceError: the growth is wrong already.
+        """
+        for resource, pick in RESOURCES:
+            high = self.highest[(node, resource)]
+            if pick(after) > pick(before) and pick(booked) + pick(after) > high:
+                raise SoldTwiceError(f"{node}: {pick(booked)} booked, {pick(after)} offered of {high} {resource}")
