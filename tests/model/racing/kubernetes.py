@@ -148,9 +148,7 @@ class LateKubernetes(FakeKubernetes):
     def allocatable(self, name: str) -> BatchResources:
         """Give allocatable as published."""
         amounts = self.objects["nodes"][name]["status"]["allocatable"]
-        return BatchResources(
-            cpu_milli=int(amounts.get(BATCH_CPU, 0)), memory_bytes=int(amounts.get(BATCH_MEMORY, 0))
-        )
+        return BatchResources(cpu_milli=int(amounts.get(BATCH_CPU, 0)), memory_bytes=int(amounts.get(BATCH_MEMORY, 0)))
 
     def publish_origin(self, name: str, origin: BatchResources | None) -> None:
         """Write another origin with what it leaves to Kubernetes, in one version; None degrades the Node."""

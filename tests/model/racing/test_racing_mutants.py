@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from batch_resources.planner import strict
+from batch_resources.planner import strict, strict_rules
 from batch_resources.planner.strict_amounts import NodeAmounts
 from tests.model.racing.judge import SoldTwiceError
 from tests.model.racing.machine import Racing
@@ -36,15 +36,12 @@ EXAMPLES = settings(
     [
         pytest.param(lambda node: replace(node, is_settled=True), id="does not settle"),
         pytest.param(lambda node: replace(node, allocatable=0), id="does not wait for publication"),
-        pytest.param(
-            lambda node: node if node.requested is None else replace(node, requested=0), id="reads no pods afresh"
-        ),
     ],
 )
 def test_a_controller_without_the_rule_is_caught(
     monkeypatch: pytest.MonkeyPatch, change: Callable[[NodeAmounts], NodeAmounts]
 ) -> None:
-    real = strict.decide
+    real = strict_rules.decide
     monkeypatch.setattr(strict, "decide", lambda node: real(change(node)))
     with pytest.raises(SoldTwiceError):
         run_state_machine_as_test(Racing, settings=EXAMPLES)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from batch_resources.resources import ZERO_BATCH, BatchResources
 from tests.model.racing.judge import Judge, Sides, SoldTwiceError
@@ -40,7 +40,9 @@ class RacingWorld(World):
         self.bind_seconds = 0.25
         self.waiting_containers: Resource | None = None
         self._ticks = 0
-        super().__init__(settings(capacity={**STRICT, "strict": {**STRICT["strict"], "kubernetes_weight": 1}}), clusters=())
+        super().__init__(
+            settings(capacity={**STRICT, "strict": {**STRICT["strict"], "kubernetes_weight": 1}}), clusters=()
+        )
         self.kube = LateKubernetes(self.clock)
         for cluster in CLUSTERS:
             self.late[cluster] = LateResourceManager(self.clock, self._offer_judge(cluster))
@@ -100,7 +102,7 @@ class RacingWorld(World):
                 while self.kube.schedule(name, self.waiting_pods, bind_seconds=self.bind_seconds):
                     pass
         if self.waiting_containers is not None:
-            for (cluster, node_id) in self.node_of:
+            for cluster, node_id in self.node_of:
                 while self.late[cluster].start_container(node_id, self.waiting_containers):
                     pass
 
@@ -140,7 +142,9 @@ class RacingWorld(World):
         )
 
     def _managers(self, name: str) -> list[tuple[str, LateResourceManager, NodeId]]:
-        return [(cluster, self.late[cluster], node_id) for (cluster, node_id), node in self.node_of.items() if node == name]
+        return [
+            (cluster, self.late[cluster], node_id) for (cluster, node_id), node in self.node_of.items() if node == name
+        ]
 
     def _believed(self, name: str, cluster: str, node_id: NodeId) -> Resource:
         """Give the use that the controller takes for real: it may be replaced as long as it is believed."""
@@ -158,7 +162,7 @@ class RacingWorld(World):
             return ZERO_BATCH
         return (fresh.facts.origin.resources - fresh.requested).floored()
 
-    def _offer_judge(self, cluster: str):  # type: ignore[no-untyped-def]
+    def _offer_judge(self, cluster: str) -> Callable[[Sequence[NodeResourceUpdate]], None]:
         def judge(updates: Sequence[NodeResourceUpdate]) -> None:
             for update in updates:
                 name = self.node_of[(cluster, update.node_id)]

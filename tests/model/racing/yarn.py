@@ -177,7 +177,9 @@ class LateResourceManager(FakeResourceManager):
     def end_container(self, node_id: NodeId, size: Resource) -> None:
         """End so much of what runs."""
         used = self.managers[node_id].used
-        self.managers[node_id].used = Resource(max(used.memory_mib - size.memory_mib, 0), max(used.vcores - size.vcores, 0))
+        self.managers[node_id].used = Resource(
+            max(used.memory_mib - size.memory_mib, 0), max(used.vcores - size.vcores, 0)
+        )
 
     def offered(self, node_id: NodeId) -> list[Resource]:
         """Give every total that is in force somewhere or may come into force."""
