@@ -61,7 +61,7 @@ class LateResourceManager(FakeResourceManager):
         self._on_send = on_send
         self.managers: dict[NodeId, Manager] = {}
         self.messages: list[Message] = []
-        self.pending: list[Message] = []
+        self.unscheduled: list[Message] = []
         self.fate = Fate()
         self.read_seconds = 0.0
         self.zero_seconds = 0.0
@@ -131,8 +131,8 @@ class LateResourceManager(FakeResourceManager):
         for message in [message for message in self.messages if message.due <= now]:
             self.messages.remove(message)
             self._land(message, now)
-        for message in [message for message in self.pending if message.due <= now]:
-            self.pending.remove(message)
+        for message in [message for message in self.unscheduled if message.due <= now]:
+            self.unscheduled.remove(message)
             manager = self.managers[message.node_id]
             manager.scheduled = message.value
             manager.zero_until = now + self.zero_seconds
@@ -148,7 +148,7 @@ class LateResourceManager(FakeResourceManager):
     def fail_over(self) -> None:
         """Let another ResourceManager take over; it is told what the NodeManagers have adopted."""
         self.incarnation += 1
-        self.pending = []
+        self.unscheduled = []
         for node_id, manager in self.managers.items():
             self.change(node_id, capability=manager.adopted)
             manager.scheduled = manager.adopted
@@ -157,7 +157,7 @@ class LateResourceManager(FakeResourceManager):
     def restart_manager(self, node_id: NodeId, *, keeps_containers: bool) -> None:
         """Let a NodeManager register anew, with what it is configured to."""
         manager = self.managers[node_id]
-        self.pending = [message for message in self.pending if message.node_id != node_id]
+        self.unscheduled = [message for message in self.unscheduled if message.node_id != node_id]
         if (self.reports[node_id].capability, manager.scheduled) != (FRESH, FRESH):
             manager.zero_until = self._clock.monotonic() + self.zero_seconds
         self.change(node_id, capability=FRESH)
@@ -184,16 +184,16 @@ class LateResourceManager(FakeResourceManager):
     def offered(self, node_id: NodeId) -> list[Resource]:
         """Give every total that is in force somewhere or may come into force."""
         manager = self.managers[node_id]
-        on_their_way = [message.value for message in (*self.messages, *self.pending) if message.node_id == node_id]
+        on_their_way = [message.value for message in (*self.messages, *self.unscheduled) if message.node_id == node_id]
         return [self.reports[node_id].capability, manager.scheduled, *on_their_way]
 
     def _land(self, message: Message, now: float) -> None:
-        waiting = any(later.node_id == message.node_id for later in self.pending)
+        waiting = any(later.node_id == message.node_id for later in self.unscheduled)
         if message.value == self.reports[message.node_id].capability and not waiting:
             return  # the ResourceManager ignores what changes nothing
         self.change(message.node_id, capability=message.value)
-        due = max([now + self.fate.allocation_seconds, *(earlier.due for earlier in self.pending)])
-        self.pending.append(Message(due, message.node_id, message.value))
+        due = max([now + self.fate.allocation_seconds, *(earlier.due for earlier in self.unscheduled)])
+        self.unscheduled.append(Message(due, message.node_id, message.value))
 
     def _report(self, node_id: NodeId) -> NodeReport:
         self.change(node_id, used=self._shown(node_id))
