@@ -76,11 +76,10 @@ def _failed(facts: ClusterFacts, manager: ManagerFacts, error: Exception, severi
                 "yarn rmadmin -refreshAdminAcls",
             )  # fmt: skip
         case errors.AccessDeniedError() | errors.AuthenticationError():
+            why, fix = _why_not_authenticated(facts, error)
             return Finding(
                 check=Check.AUTHENTICATION, severity=Severity.ERROR, cluster=id_, where=where, found=str(error),
-                why="the ResourceManager does not accept who we say we are",
-                fix=f"compare {_authentication_keys(facts)} here and there; with kerberos set "
-                "hadoop.kerberos_principal and hadoop.kerberos_keytab",
+                why=why, fix=fix,
             )  # fmt: skip
         case _:
             return Finding(
@@ -88,6 +87,29 @@ def _failed(facts: ClusterFacts, manager: ManagerFacts, error: Exception, severi
                 why="its nodes stay as they are while no ResourceManager answers",
                 fix="check host name, port, network policy and whether the ResourceManager runs",
             )  # fmt: skip
+
+
+def _why_not_authenticated(facts: ClusterFacts, error: Exception) -> tuple[str, str]:
+    """Say which side does not accept the other, and what to do."""
+    match error:
+        case errors.ServerIdentityError():
+            return (
+                "this may be another server than the one that is meant, so it was told nothing",
+                "compare yarn.resourcemanager.principal (or .pattern) with the server's principal, and the DNS name of "
+                "its host with both",
+            )
+        case errors.CredentialsError():
+            return (
+                "without valid credentials of our own no call can be made",
+                "set hadoop.kerberos_principal and hadoop.kerberos_keytab; kinit -k -t KEYTAB PRINCIPAL tries them",
+            )
+    compare = (
+        f"compare {_authentication_keys(facts)} here and there; with kerberos set hadoop.kerberos_principal and "
+        "hadoop.kerberos_keytab"
+    )
+    if isinstance(error, errors.AccessDeniedError):
+        return "the ResourceManager does not accept who we say we are", compare
+    return "both sides do not agree on how to authenticate, so no call was made", compare
 
 
 def _authentication_keys(facts: ClusterFacts) -> str:
@@ -132,7 +154,9 @@ def version(facts: ClusterFacts) -> Iterator[Finding]:
     known = [manager for manager in facts.managers if manager.version is not None]
     if not known:
         yield Finding(
-            check=Check.VERSION, severity=Severity.WARNING, cluster=facts.cluster.id,
+            # Of one that answers nothing at all this is no news.
+            check=Check.VERSION, severity=Severity.NOTE if _is_all_down(facts) else Severity.WARNING,
+            cluster=facts.cluster.id,
             where=some(manager.web_address or "no web address" for manager in facts.managers),
             found="the ResourceManager's version is not known" + _web_reason(facts),
             why=f"below {versions.SAFE_TO_WRITE} an update can crash its scheduler, and nobody would notice before",
@@ -140,6 +164,10 @@ def version(facts: ClusterFacts) -> Iterator[Finding]:
         )  # fmt: skip
     for manager in known:
         yield from _judge_version(facts, manager)
+
+
+def _is_all_down(facts: ClusterFacts) -> bool:
+    return all(manager.role is Role.FAILED for manager in facts.managers)
 
 
 def _web_reason(facts: ClusterFacts) -> str:

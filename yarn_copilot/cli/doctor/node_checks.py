@@ -97,10 +97,16 @@ def dynamic_resources(facts: ClusterFacts) -> Iterator[Finding]:
     yield Finding(
         check=Check.DYNAMIC_RESOURCES, severity=Severity.ERROR if overlap else Severity.WARNING,
         cluster=facts.cluster.id, where=str(file.path),
-        found=f"lists {some(overlap or file.nodes)}" + ("" if overlap else ", none of which is registered now"),
+        found=f"lists {some(overlap or file.nodes)}" + ("" if overlap else _why_no_overlap(facts)),
         why="the ResourceManager tells these NodeManagers the file's values at each heartbeat: both disagree for ever",
         fix=f"remove these nodes from {keys.DYNAMIC_NODES} and run yarn rmadmin -refreshNodesResources",
     )  # fmt: skip
+
+
+def _why_no_overlap(facts: ClusterFacts) -> str:
+    if facts.reports is None:
+        return "; whether these are registered cannot be told, since the node list could not be read"
+    return ", none of which is registered now"
 
 
 def names(facts: ClusterFacts) -> Iterator[Finding]:

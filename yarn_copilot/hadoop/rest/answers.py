@@ -9,6 +9,7 @@ GenericExceptionHandler of Hadoop 3.5.0; what a Hadoop IPC port says to HTTP: ip
 from __future__ import annotations
 
 import html
+import os
 import re
 import ssl
 from collections.abc import Mapping, Sequence
@@ -101,11 +102,20 @@ def from_client_error(error: aiohttp.ClientError, *, what: str) -> errors.Hadoop
                 return errors.WrongPortError(f"{what}: the port does not speak TLS; look at yarn.http.policy")
             return errors.ConnectError(f"{what}: TLS failed: {str(error)[:256]}")
         case aiohttp.ConnectionTimeoutError() | aiohttp.ClientConnectorError():
-            return errors.ConnectError(f"{what}: cannot connect: {str(error)[:256]}")
+            return errors.ConnectError(f"{what}: cannot connect: {_reason(error)}")
         case aiohttp.ClientResponseError() | aiohttp.ClientPayloadError():
             return errors.ProtocolViolationError(f"{what}: no proper HTTP answer: {str(error)[:256]}")
         case _:
             return errors.ConnectionLostError(f"{what}: the connection ended: {str(error)[:256]}")
+
+
+def _reason(error: aiohttp.ClientError) -> str:
+    """Say why no connection came about, in the words of the operating system where it has some."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        number = error.os_error.errno
+        if number is not None and number > 0:
+            return os.strerror(number)
+    return str(error)[:256]
 
 
 def _check_document(headers: Mapping[str, str], body: bytes, what: str) -> None:

@@ -15,7 +15,14 @@ from yarn_copilot.cli.doctor.findings import Check, Severity, exit_code
 from yarn_copilot.config.settings import Transport
 from yarn_copilot.hadoop import configuration_defaults as keys
 from yarn_copilot.hadoop.configuration import SecurityConfiguration
-from yarn_copilot.hadoop.errors import AccessDeniedError, ConnectError, WrongPortError
+from yarn_copilot.hadoop.errors import (
+    AccessDeniedError,
+    AuthenticationError,
+    ConnectError,
+    CredentialsError,
+    ServerIdentityError,
+    WrongPortError,
+)
 from yarn_copilot.hadoop.model import Resource, ResourceInformation
 
 
@@ -51,6 +58,29 @@ def test_a_resource_manager_that_fails_is_an_error_of_its_kind(error: Any, check
     (finding,) = problems(manager_checks.reachable, seen)
     assert (finding.check, finding.severity) == (check, Severity.ERROR)
     assert text in finding.found
+
+
+@pytest.mark.parametrize(
+    ("error", "why", "fix"),
+    [
+        pytest.param(CredentialsError("no tickets"), "credentials of our own", "kinit -k -t", id="no tickets"),
+        pytest.param(ServerIdentityError("is hdfs/x"), "another server", "yarn.resourcemanager.principal", id="server"),
+        pytest.param(AuthenticationError("asks for none"), "do not agree", "hadoop.security.auth", id="method"),
+        pytest.param(AccessDeniedError("x", "GSS"), "does not accept who we say we are", "keytab", id="refused"),
+    ],
+)
+def test_which_side_does_not_accept_the_other_is_told(error: Any, why: str, fix: str) -> None:
+    seen = facts(managers=(manager(role=Role.FAILED, error=error),), reports=None, read_error=error)
+    (finding,) = problems(manager_checks.reachable, seen)
+    assert finding.check is Check.AUTHENTICATION
+    assert why in finding.why
+    assert fix in finding.fix
+
+
+def test_an_unknown_version_of_one_that_is_down_is_no_news_of_its_own() -> None:
+    down = manager(role=Role.FAILED, error=ConnectError("refused"), version=None)
+    (finding,) = problems(manager_checks.version, facts(managers=(down,), reports=None))
+    assert finding.severity is Severity.NOTE
 
 
 def test_one_that_is_down_beside_an_active_one_is_a_warning() -> None:
