@@ -83,7 +83,8 @@ class DigestAuthenticator:
         )
         cipher = _choose_cipher(directives) if session.protection is Protection.PRIVACY else None
         proof = yield session.response(cipher)
-        if not hmac.compare_digest(session.server_proof(), parse_challenge(proof or b"").get("rspauth", "")):
+        told = parse_challenge(proof or b"").get("rspauth", "")
+        if not hmac.compare_digest(session.server_proof().encode(), told.encode()):
             raise ServerIdentityError("the server did not prove that it knows the token's secret")
         return Established(session.layer(cipher))
 

@@ -111,6 +111,15 @@ def test_challenge_without_nonce_is_a_violation() -> None:
         next(way.begin(Auth("TOKEN", "DIGEST-MD5", "", "default", b'realm="default"')))
 
 
+@pytest.mark.parametrize("proof", [b"", b"rspauth=0", "rspauth=\u00e9".encode()], ids=["none", "wrong", "no ASCII"])
+def test_server_that_does_not_know_the_secret_is_refused(proof: bytes) -> None:
+    auth = Auth(method="TOKEN", mechanism="DIGEST-MD5", protocol="", server_id="default", challenge=b'nonce="n"')
+    exchange = DigestAuthenticator(identifier=b"i", password=b"p", make_nonce=lambda: "n")._exchange(auth)
+    next(exchange)
+    with pytest.raises(errors.ServerIdentityError, match="did not prove"):
+        exchange.send(proof)
+
+
 def test_secrets_are_not_shown() -> None:
     way = DigestAuthenticator(identifier=b"i", password=b"hidden")
     assert "hidden" not in repr(way)
