@@ -9,7 +9,7 @@ from functools import partial
 
 from rich.console import Console
 
-from benchmarks import propagation, results
+from benchmarks import boundary, propagation, results, utilisation
 from benchmarks.hadoop import run as hadoop
 from benchmarks.planning import measure as planning
 from benchmarks.scale import run as scale
@@ -26,6 +26,8 @@ def main() -> None:
     _run(planning.NAME, planning.AIMS, lambda: asyncio.run(planning.measure(10_000, 5, progress)))
     _run(propagation.NAME, propagation.AIMS, partial(propagation.measure, _CHANGES, progress))
     _run(hadoop.NAME, hadoop.AIMS, partial(hadoop.measure, hadoop.SIZES, _RATE_SECONDS, progress))
+    _run(utilisation.NAME, utilisation.AIMS, partial(utilisation.measure, 90.0, 3, progress))
+    _run(boundary.NAME, boundary.AIMS, partial(boundary.measure, 5, progress))
     _run(scale.NAME, scale.AIMS, partial(scale.measure, Size(), progress))
 
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Final, Protocol
 
 from batch_resources.resources import BatchResources, YarnResources
+from lab.controller import Program
 from lab.demo.agreement import Aim
 from lab.koordinator.api import Credentials
 
@@ -38,9 +39,21 @@ def controller_settings(mode: Mode) -> Settings:
         "capacity": {
             "mode": mode.value,
             "growth_window_seconds": 0,
-            "strict": {"settle_seconds": 1, "fresh_read_seconds": 0.5, "nudge_seconds": 5},
+            "strict": {
+                "settle_seconds": 1,
+                "fresh_read_seconds": 0.5,
+                "nudge_seconds": 5,
+                # The nodes of the demo are small: what is idle is some ten cores.
+                "kubernetes_minimum_cpu_milli": 100,
+                "kubernetes_minimum_memory_bytes": 128 * 2**20,
+            },
         },
-        "yarn": {"poll_interval_seconds": 0.25, "confirm_interval_seconds": 0.1, "message_lifetime_seconds": 2},
+        "yarn": {
+            "poll_interval_seconds": 0.25,
+            "confirm_interval_seconds": 0.1,
+            "queue_interval_seconds": 1,
+            "message_lifetime_seconds": 2,
+        },
         "hadoop": {"call_timeout_seconds": 1.5, "connect_timeout_seconds": 1},
         "leader_election": {"namespace": "kube-system"},
         "log": {"level": "INFO"},
@@ -147,8 +160,8 @@ class Backend(Protocol):
             LabError: It does not answer.
         """
 
-    async def start_controller(self, settings: Settings) -> None:
-        """Start the product's controller and wait until it is ready.
+    async def start_controller(self, settings: Settings, program: Program | None = None) -> None:
+        """Start the product's controller, or a program around it, and wait until it is ready.
 
         Raises:
             LabError: It ended or is not ready in time; the message quotes its log.

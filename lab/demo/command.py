@@ -87,7 +87,7 @@ def _use_embedded(console: Console) -> bool:
 def _perform_real(options: Options, node_managers: int) -> Summary:
     # Imported here: the embedded demo must work where these parts' tools are missing.
     from lab.cluster import Lab, prepare
-    from lab.demo.real import RealBackend, lab_users
+    from lab.demo.real import RealBackend, lab_users, yarn_options
     from lab.processes.progress import Progress
 
     async def play(lab: Lab) -> Summary:
@@ -97,7 +97,7 @@ def _perform_real(options: Options, node_managers: int) -> Summary:
     progress = Progress()
     prepare(progress=progress)
     began_at = time.monotonic()
-    with Lab(node_managers=node_managers, users=lab_users(), progress=progress) as lab:
+    with Lab(node_managers=node_managers, users=lab_users(), yarn_options=yarn_options(), progress=progress) as lab:
         return _run(play(lab))
 
 

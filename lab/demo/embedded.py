@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 from typing import Final
 
 from batch_resources.resources import YarnResources
-from lab.controller import ControllerProcess
+from lab.controller import ControllerProcess, Program
 from lab.demo.agreement import Aim
 from lab.demo.backend import (
     CONTAINER,
@@ -156,7 +156,7 @@ class EmbeddedBackend:
         """Ask the controller's API."""
         return await asyncio.to_thread(read_aims, self._controller)
 
-    async def start_controller(self, settings: Settings) -> None:
+    async def start_controller(self, settings: Settings, program: Program | None = None) -> None:
         """Run the product as a process."""
         if self._group is None:
             raise RuntimeError("open the backend first")
@@ -175,7 +175,7 @@ class EmbeddedBackend:
             },
         }
         self._controller = ControllerProcess.in_lab(
-            self._group, name="controller", config=full, kubernetes=None, yarn=None
+            self._group, name="controller", config=full, kubernetes=None, yarn=None, program=program
         )
         self._controller.start()
         await asyncio.to_thread(self._controller.wait_ready)

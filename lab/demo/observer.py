@@ -20,6 +20,7 @@ from lab.demo.agreement import UNITS, Aim, ExcessMeter, Sides, expected_claim, w
 from lab.demo.backend import Backend, DemoNode, YarnReading
 from lab.demo.ledger import KubernetesLedger, NodeLedger
 from lab.demo.propagation import MismatchMeter, PropagationMeter
+from lab.demo.usage import Offer, UsageMeter, Waiting
 from lab.errors import LabError
 from lab.koordinator.publication import Publication
 
@@ -43,6 +44,18 @@ class NodeView:
     def sides(self) -> Sides:
         """Give what the rules look at."""
         return Sides(ledger=self.ledger, capacity=self.capacity, used=self.used, floor=self.floor)
+
+    @property
+    def offer(self) -> Offer:
+        """Give what each scheduler may still hand out."""
+        offered = self.ledger.offered
+        return Offer.of(
+            self.ledger.origin,
+            held=self.ledger.held,
+            used=UNITS.to_batch(self.used),
+            offered=0 if offered is None else offered.cpu_milli,
+            capacity=UNITS.to_batch(self.capacity).cpu_milli,
+        )
 
     @property
     def in_use(self) -> BatchResources:
@@ -83,6 +96,7 @@ class Observer:
         publications: Callable[[], Sequence[Publication]],
         *,
         strict: bool,
+        waiting: Callable[[], Waiting],
     ) -> None:
         """Start without views.
 
@@ -90,6 +104,7 @@ class Observer:
             backend: The cluster.
             ledger: Kubernetes as watched.
             publications: Gives everything that the stand-in has published so far.
+            waiting: Counts what waits on both sides.
             strict: Whether nodes have to be as mode strict wants them, or as mode shared does.
         """
         self.views: dict[str, NodeView] = {}
@@ -104,6 +119,9 @@ class Observer:
         self._backend = backend
         self._ledger = ledger
         self._publications = publications
+        self.usage = UsageMeter()
+        self._waiting = waiting
+        self._taken_at: float | None = None
         self._strict = strict
         self._excess = ExcessMeter()
         self._seen = 0
@@ -126,14 +144,18 @@ class Observer:
     def _take(self, readings: Mapping[str, YarnReading], aims: Mapping[str, Aim], at_seconds: float) -> None:
         # Changes are compared with the capacities of the round before: those of this round may show them already.
         self._note_publications()
+        seconds = at_seconds - self._taken_at if self._taken_at is not None else 0.0
+        self._taken_at, waiting = at_seconds, self._waiting()
+        self.usage.take_waiting(waiting, seconds)
         for node in self._backend.nodes:
             reading = readings.get(node.node_id)
             if reading is None:
                 self.views.pop(node.name, None)
             else:
-                self._take_node(node, reading, aims.get(node.name), at_seconds)
+                view = self._take_node(node, reading, aims.get(node.name), at_seconds)
+                self.usage.take_node(view.offer, waiting, seconds)
 
-    def _take_node(self, node: DemoNode, reading: YarnReading, aim: Aim | None, at_seconds: float) -> None:
+    def _take_node(self, node: DemoNode, reading: YarnReading, aim: Aim | None, at_seconds: float) -> NodeView:
         uses = self._uses.setdefault(node.name, deque(maxlen=_READINGS_KEPT))
         uses.append(reading.used)
         used = reading.used
@@ -157,6 +179,7 @@ class Observer:
             self.highest_held_over_origin, self.highest_on = view.held_over_origin(), node.name
         self.meter.observed(node.name, at_seconds, is_applied=not self.wrong_capacity(view))
         self.claim_meter.observed(node.name, at_seconds, matches=not self.wrong_claim(view))
+        return view
 
     def wrong_capacity(self, view: NodeView) -> str:
         """Say what is wrong with a node's capacity; empty when nothing is."""

@@ -12,6 +12,7 @@ from typing import Final
 
 from rich.console import Console
 
+from lab.controller import Program
 from lab.demo import table
 from lab.demo.backend import Backend, Mode, controller_settings
 from lab.demo.ledger import KubernetesLedger
@@ -39,6 +40,7 @@ class Options:
     duration_seconds: float
     console: Console
     mode: Mode = Mode.STRICT
+    program: Program | None = None
 
 
 async def perform(backend: Backend, options: Options, *, began_at: float) -> Summary:
@@ -58,9 +60,15 @@ async def perform(backend: Backend, options: Options, *, began_at: float) -> Sum
             scenario = Scenario(backend, api, stand_in, ledger, seed=options.seed)
             await scenario.make_nodes()
             settings = controller_settings(options.mode)
-            await asyncio.gather(backend.start_controller(settings), backend.start_workload())
+            await asyncio.gather(backend.start_controller(settings, options.program), backend.start_workload())
             startup_seconds = time.monotonic() - began_at
-            observer = Observer(backend, ledger, lambda: stand_in.publications, strict=options.mode is Mode.STRICT)
+            observer = Observer(
+                backend,
+                ledger,
+                lambda: stand_in.publications,
+                strict=options.mode is Mode.STRICT,
+                waiting=scenario.waiting,
+            )
             async with _running(observer.run(), table.show(options.console, observer, scenario.clock_text)):
                 play_began = time.monotonic()
                 await scenario.play(options.duration_seconds)
@@ -70,6 +78,7 @@ async def perform(backend: Backend, options: Options, *, began_at: float) -> Sum
                 backend,
                 options,
                 observer,
+                scenario,
                 bound=sum(not name.startswith("node-manager-") for name in ledger.bound),
                 startup_seconds=startup_seconds,
                 duration_seconds=duration_seconds,
@@ -114,6 +123,7 @@ async def _sum_up(
     backend: Backend,
     options: Options,
     observer: Observer,
+    scenario: Scenario,
     *,
     bound: int,
     startup_seconds: float,
@@ -144,6 +154,9 @@ async def _sum_up(
         propagation_samples=len(samples),
         propagation_p50_seconds=percentile(samples, 0.5),
         propagation_p99_seconds=percentile(samples, 0.99),
+        unusable_percent=round(observer.usage.unusable_percent, 2),
+        pod_wait_seconds=observer.usage.pod_wait_seconds(scenario.asked_pods),
+        container_wait_seconds=observer.usage.container_wait_seconds(scenario.asked_containers),
         claim_samples=len(claim_samples),
         claim_p50_seconds=percentile(claim_samples, 0.5),
         claim_p99_seconds=percentile(claim_samples, 0.99),

@@ -12,7 +12,7 @@ import aiohttp
 
 from batch_resources.resources import YarnResources
 from lab.cluster import Lab
-from lab.controller import ControllerProcess
+from lab.controller import ControllerProcess, Program
 from lab.demo.agreement import Aim
 from lab.demo.backend import (
     CONTAINER,
@@ -27,6 +27,7 @@ from lab.demo.backend import (
 from lab.demo.health import controller_trouble, read_aims
 from lab.errors import LabError
 from lab.hadoop.application import Application
+from lab.hadoop.options import YarnOptions
 from lab.koordinator.api import Credentials, read_kubeconfig
 from lab.kubernetes.credentials import User
 
@@ -38,6 +39,11 @@ _CALL_TIMEOUT: Final = aiohttp.ClientTimeout(total=5.0)
 def lab_users() -> list[User]:
     """Give the user as whom the controller calls, so that its writes can be told apart in the audit log."""
     return [User(name=CONTROLLER_USER, groups=["system:masters"])]
+
+
+def yarn_options() -> YarnOptions:
+    """Give NodeManagers that measure often: it is by what they measure that they are known to have been heard."""
+    return YarnOptions(properties={"yarn.nodemanager.resource-monitor.interval-ms": "300"})
 
 
 class RealWorkload:
@@ -154,10 +160,10 @@ class RealBackend:
         """Ask the controller's API."""
         return await asyncio.to_thread(read_aims, self._controller)
 
-    async def start_controller(self, settings: Settings) -> None:
+    async def start_controller(self, settings: Settings, program: Program | None = None) -> None:
         """Run the product with a user of its own."""
         token = self._lab.kubernetes.users[CONTROLLER_USER].token
-        self._controller = self._lab.controller(settings, name="controller", token=token)
+        self._controller = self._lab.controller(settings, name="controller", token=token, program=program)
         self._controller.start()
         await asyncio.to_thread(self._controller.wait_ready)
 

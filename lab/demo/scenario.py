@@ -19,6 +19,7 @@ import aiohttp
 from batch_resources.resources import BatchResources
 from lab.demo.backend import Backend
 from lab.demo.ledger import PODS_PATH, KubernetesLedger
+from lab.demo.usage import Waiting
 from lab.koordinator.api import Api, ApiError
 from lab.koordinator.stand_in import StandIn
 from lab.kubernetes import bodies
@@ -94,6 +95,9 @@ class Scenario:
         self._seed = seed
         self._day = OnlineDay(seed=seed)
         self._began: float | None = None
+        self._wanted_containers = 0
+        self.asked_containers = 0
+        self.asked_pods = 0
         self._duration_seconds = 0.0
 
     async def make_nodes(self) -> None:
@@ -134,6 +138,7 @@ class Scenario:
                 tasks.create_task(self._play_containers(duration_seconds))
                 for plan in plan_pods(self._seed, duration_seconds, len(self._backend.nodes)):
                     tasks.create_task(self._play_pod(plan, duration_seconds))
+            self._wanted_containers = 0
             await self._backend.workload.withdraw()
             await self._delete_unbound_pods()
         finally:
@@ -152,6 +157,12 @@ class Scenario:
         played = f"{elapsed:.0f} s of {self._duration_seconds:g} s"
         return f"{minutes // 60:02d}:{minutes % 60:02d} of the played day ({played})"
 
+    def waiting(self) -> Waiting:
+        """Count what waits now, on both sides."""
+        pods = sum(not pod["spec"].get("nodeName") for pod in self._ledger.pods.values())
+        containers = max(self._wanted_containers - self._backend.workload.held(), 0) if self._wanted_containers else 0
+        return Waiting(pods=pods, containers=containers)
+
     async def _play_load(self, duration_seconds: float) -> None:
         for index in range(_STEPS_PER_DAY):
             self._set_load(DAY_SECONDS * index / _STEPS_PER_DAY)
@@ -168,6 +179,8 @@ class Scenario:
             await self._until(wave.at_seconds)
             await workload.withdraw()
             difference = wave.wanted - workload.held()
+            self._wanted_containers = wave.wanted
+            self.asked_containers += max(difference, 0)
             if difference > 0:
                 await workload.ask(difference)
             elif difference < 0:
@@ -175,6 +188,7 @@ class Scenario:
 
     async def _play_pod(self, plan: PodPlan, duration_seconds: float) -> None:
         await self._until(plan.at_seconds)
+        self.asked_pods += 1
         body = bodies.batch_pod(
             bodies.BatchPod(name=plan.name, cpu_milli=plan.request.cpu_milli, memory_bytes=plan.request.memory_bytes)
         )

@@ -29,6 +29,9 @@ class Summary:
         controller_trouble: What is wrong with the controller at the end; None when it is healthy.
         propagation_p50_seconds: From the API server having taken a change of origin to the RM having applied it.
         claim_p50_seconds: From the RM showing another use to the claim on the Node saying so.
+        unusable_percent: Part of origin's cpu, over time, that was free and that nobody who waited could have.
+        pod_wait_seconds: Mean time that a batch pod waited for a node, one that never got any included.
+        container_wait_seconds: Mean time that a container waited.
         pending_changes: Changes of origin that were never seen applied.
     """
 
@@ -52,6 +55,9 @@ class Summary:
     propagation_samples: int
     propagation_p50_seconds: float | None
     propagation_p99_seconds: float | None
+    unusable_percent: float
+    pod_wait_seconds: float | None
+    container_wait_seconds: float | None
     claim_samples: int
     claim_p50_seconds: float | None
     claim_p99_seconds: float | None
@@ -113,6 +119,8 @@ class Summary:
             "change of what YARN holds shown by the RM -> claimed on the Node: "
             f"p50 {_seconds(self.claim_p50_seconds)}, p99 {_seconds(self.claim_p99_seconds)} over "
             f"{self.claim_samples} changes",
+            f"free and of no use to anybody: {self.unusable_percent:.1f} % of origin; mean wait of a pod "
+            f"{_seconds(self.pod_wait_seconds)}, of a container {_seconds(self.container_wait_seconds)}",
             f"{self.pods_bound} batch pods bound, {self.containers_started} YARN containers ran, "
             f"{self.containers_killed} killed",
         ]

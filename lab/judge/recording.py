@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the log that is judged: one watch of Nodes, one of pods, and the ResourceManager's own log.
 
-The watches go on over restarts of the API server from the last version seen; a gap makes the recording useless and is
-reported as a problem.
+The watches go on over restarts of the API server. A new API server knows no versions from before its start, so what was
+stored and not told before its predecessor died is then read as a list: what came and went in that moment is not seen.
+Such gaps are counted; whoever kills no API server may ask for none.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ class Recording:
         self._versions: dict[str, str] = {}
         self._stop = threading.Event()
         self._log_path: Path = lab.yarn.resource_manager.log_path
+        self._pods: dict[str, str] = {}
         self.problems: list[str] = []
+        self.gaps = 0
         self._threads = [
             threading.Thread(target=self._follow, args=args, daemon=True, name=f"judge-{args[0]}")
             for args in (("/api/v1/nodes", self._take_node), ("/api/v1/pods", self._take_pod))
@@ -84,38 +87,61 @@ class Recording:
     def _follow(self, path: str, take: Take) -> None:
         with self._lab.kubernetes.session() as session:
             url = f"{self._lab.kubernetes.url}{path}"
-            listed = session.get(url, timeout=30).json()
-            self._versions[url] = listed["metadata"]["resourceVersion"]
-            for item in listed["items"]:
-                take(item, "ADDED")
+            self._list(session, url, take)
             self._ready.wait(30.0)
             while not self._stop.is_set():
                 try:
-                    self._watch(session, url, take)
+                    if not self._watch(session, url, take):
+                        self._list(session, url, take)
+                        self.gaps += 1
                 except requests.RequestException:  # silent for a second, or the API server is down
                     self._stop.wait(_RETRY_SECONDS)
 
-    def _watch(self, session: requests.Session, url: str, take: Take) -> None:
+    def _list(self, session: requests.Session, url: str, take: Take) -> None:
+        """Take all objects as they are, at the version of the list."""
+        answer = session.get(url, timeout=30)
+        answer.raise_for_status()
+        listed = answer.json()
+        version = listed["metadata"]["resourceVersion"]
+        for item in listed["items"]:
+            item["metadata"]["resourceVersion"] = version
+            take(item, "ADDED")
+        if take == self._take_pod:
+            self._end_others({item["metadata"]["uid"] for item in listed["items"]}, int(version))
+        self._versions[url] = version
+
+    def _end_others(self, uids: set[str], version: int) -> None:
+        """Note the end of the pods that a list does not hold any more."""
+        for uid, node in list(self._pods.items()):
+            if uid not in uids:
+                self._note_pod(uid, node, None, version)
+
+    def _watch(self, session: requests.Session, url: str, take: Take) -> bool:
+        """Follow for a while; tell whether the last version seen is still known."""
         parameters = {"watch": "true", "resourceVersion": self._versions[url], "allowWatchBookmarks": "true"}
         with session.get(url, params=parameters, stream=True, timeout=(_READ_SECONDS, _READ_SECONDS)) as answer:
+            if answer.status_code == requests.codes.gone:
+                return False
             if answer.status_code != requests.codes.ok:
                 self._stop.wait(_RETRY_SECONDS)
-                return
+                return True
             for line in answer.iter_lines(chunk_size=None):
-                if line:
-                    self._take_line(url, json.loads(line), take)
+                if line and not self._take_line(url, json.loads(line), take):
+                    return False
                 if self._stop.is_set():
-                    return
+                    break
+        return True
 
-    def _take_line(self, url: str, event: dict[str, Any], take: Take) -> None:
+    def _take_line(self, url: str, event: dict[str, Any], take: Take) -> bool:
         found = event["object"]
         if event["type"] == "ERROR":
-            self.problems.append(str(found.get("message")))
-            self._stop.set()  # versions were lost: nobody may judge a log with a hole
-            return
+            if found.get("code") != requests.codes.gone:
+                self.problems.append(str(found.get("message")))
+            return False
         self._versions[url] = found["metadata"]["resourceVersion"]
         if event["type"] != "BOOKMARK":
             take(found, event["type"])
+        return True
 
     def _take_node(self, node: dict[str, Any], kind: str) -> None:
         if kind == "DELETED":
@@ -140,15 +166,16 @@ class Recording:
         if not node:
             return
         has_ended = kind == "DELETED" or pod.get("status", {}).get("phase") in _ENDED
-        self._events.append(
-            PodVersion(
-                at=time.time(),
-                version=int(pod["metadata"]["resourceVersion"]),
-                pod=pod["metadata"]["uid"],
-                node=node,
-                request=None if has_ended else _request(pod),
-            )
-        )
+        metadata = pod["metadata"]
+        request = None if has_ended else _request(pod)
+        self._note_pod(metadata["uid"], node, request, int(metadata["resourceVersion"]))
+
+    def _note_pod(self, uid: str, node: str, request: BatchResources | None, version: int) -> None:
+        if request is None:
+            self._pods.pop(uid, None)
+        else:
+            self._pods[uid] = node
+        self._events.append(PodVersion(at=time.time(), version=version, pod=uid, node=node, request=request))
 
 
 def third_parties(text: str | None) -> tuple[BatchResources, BatchResources]:

@@ -7,12 +7,15 @@ decide, and when, is theirs; everything that is asked of them follows from the s
 
 from __future__ import annotations
 
+import contextlib
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+import requests
 
 from lab.hadoop.application import Application
 from lab.judge.events import Verdict
@@ -22,6 +25,7 @@ from tests.lab.strict import StrictLab
 
 LOAD_SECONDS: Final = 4.0
 _ORIGINS: Final = (6, 28)
+_PREFIX: Final = "race"
 _HOST_NAME: Final = "kubernetes.io/hostname"
 
 
@@ -65,6 +69,7 @@ class Races:
     found: StrictLab
     application: Application
     load_seconds: float = LOAD_SECONDS
+    survives_errors: bool = False
     played: list[int] = field(default_factory=list)
 
     def play(self, seeds: Sequence[int]) -> None:
@@ -77,6 +82,23 @@ class Races:
                 self.application.cancel_pending()
                 self.played.extend(part)
 
+    def play_until(self, is_over: Callable[[], bool], first: int) -> None:
+        """Play loads without end, from a seed on, and leave no pod behind."""
+        while not is_over():
+            seeds = range(first + len(self.played), first + len(self.played) + len(self.found.nodes))
+            self.play(list(seeds))
+        for pod in self.found.bridge.objects.get("/api/v1/namespaces/default/pods")["items"]:
+            if pod["metadata"]["name"].startswith(_PREFIX):
+                self._delete(pod["metadata"]["name"])
+
+    def _delete(self, name: str) -> None:
+        with contextlib.suppress(*self._errors):
+            self.found.bridge.objects.delete_pod("default", name)
+
+    @property
+    def _errors(self) -> tuple[type[Exception], ...]:
+        return (requests.RequestException,) if self.survives_errors else ()
+
     def _play_one(self, seed: int, node: BridgedNode) -> None:
         began_at = time.monotonic()
         ends: list[tuple[float, str]] = []
@@ -88,8 +110,9 @@ class Races:
                 case "origin":
                     self.found.set_origin(node, action.size)
                 case "pods":
-                    names = [self.found.bridge.unique(f"race-{seed}") for _ in range(action.count)]
-                    objects.create_batch_pods(_pod(name, node, action) for name in names)
+                    names = [self.found.bridge.unique(f"{_PREFIX}-{seed}") for _ in range(action.count)]
+                    with contextlib.suppress(*self._errors):
+                        objects.create_batch_pods(_pod(name, node, action) for name in names)
                     ends += [(time.monotonic() + action.lasts_seconds, name) for name in names]
                 case _:
                     self.application.ask(
@@ -102,7 +125,7 @@ class Races:
         self._end_pods(ends, began_at + self.load_seconds)
         _wait_until(began_at + self.load_seconds)
         for _, name in ends:
-            objects.delete_pod("default", name)
+            self._delete(name)
 
     def _end_pods(self, ends: list[tuple[float, str]], until: float) -> None:
         """Delete the pods whose time ends before a moment, each at its time."""
@@ -110,7 +133,7 @@ class Races:
             if moment > until:
                 break
             _wait_until(moment)
-            self.found.bridge.objects.delete_pod("default", name)
+            self._delete(name)
             ends.remove((moment, name))
 
 

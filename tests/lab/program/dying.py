@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Die by SIGKILL at a step of a transfer, as a file says.
 
-The file holds `<step> <number> <delay in milliseconds>`: the process dies so long after it has taken the step so many
-times. An empty or missing file lets it live. It is read once, at the start.
+The file holds `<step> <number> <delay in milliseconds>`: the first process that has taken the step so many times since
+the file was there removes it and dies so long after. Without the file all live.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import asyncio
 import os
 import signal
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from yarn_copilot.controller.steps import Step
 
@@ -23,33 +23,40 @@ class Death(NamedTuple):
     number: int
     delay_millis: int
 
-    def text(self) -> str:
-        """Write it as the file holds it."""
-        return f"{self.step} {self.number} {self.delay_millis}"
+    def write(self, path: Path) -> None:
+        """Write the file in one step."""
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(f"{self.step} {self.number} {self.delay_millis}", encoding="utf-8")
+        temporary.replace(path)
 
-
-def read_death(path: Path) -> Death | None:
-    """Read the file."""
-    words = path.read_text(encoding="utf-8").split() if path.exists() else []
-    return Death(Step(words[0]), int(words[1]), int(words[2])) if words else None
+    @classmethod
+    def read_or_none(cls, path: Path) -> Self | None:
+        """Read the file; None where there is none."""
+        try:
+            step, number, delay = path.read_text(encoding="utf-8").split()
+        except FileNotFoundError:
+            return None
+        return cls(Step(step), int(number), int(delay))
 
 
 class DyingListener:
     """Count steps and die."""
 
-    def __init__(self, death: Death | None) -> None:
-        """Take when to die; None: never."""
-        self._death = death
+    def __init__(self, path: Path) -> None:
+        """Take the file that says when."""
+        self._path = path
         self._seen = 0
 
     def __call__(self, step: Step, node: str) -> None:
         """Take a step."""
-        death = self._death
-        if death is None or step is not death.step:
+        death = Death.read_or_none(self._path)
+        if death is None:
+            self._seen = 0
             return
-        self._seen += 1
-        if self._seen != death.number:
+        self._seen += step is death.step
+        if self._seen < death.number:
             return
+        self._path.unlink(missing_ok=True)
         if death.delay_millis:
             asyncio.get_running_loop().call_later(death.delay_millis / 1000, _die)
         else:

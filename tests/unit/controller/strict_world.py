@@ -15,6 +15,7 @@ from tests.unit.controller.outside import FakeResourceManager
 from tests.unit.controller.world import World, settings
 from yarn_copilot.controller.clusters import ClusterPort
 from yarn_copilot.controller.program import Controller, Outside
+from yarn_copilot.controller.steps import Step
 from yarn_copilot.hadoop.model import NodeId, Resource, SchedulerReading
 
 COUNTER = "yarn-copilot/claim-counter"
@@ -65,6 +66,7 @@ class StrictWorld(World):
     def __init__(self, *, clusters: tuple[str, ...] = ("default",), **capacity: Any) -> None:
         self.schedulers: dict[str, FakeScheduler] = {}
         self.publishes = True
+        self.steps: list[Step] = []
         super().__init__(settings(capacity={**STRICT, **capacity}), clusters=clusters)
 
     def _controller(self) -> Controller:
@@ -88,6 +90,7 @@ class StrictWorld(World):
                 events=self.events,
                 clock=self.clock,
                 metrics=self.metrics,
+                on_step=lambda step, _: self.steps.append(step),
             ),
         )
 

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 from tests.unit.controller.kubernetes import connection_lost
 from tests.unit.controller.strict_world import COUNTER, StrictWorld
 from tests.unit.controller.world import GIB, origin_text
+from yarn_copilot.controller.steps import Step
 from yarn_copilot.hadoop.model import Resource
 
 OFFICE = 11.0
@@ -24,6 +27,15 @@ async def test_grows_only_after_claim_publication_settling_and_a_fresh_read() ->
         await world.advance(SETTLE)
         assert world.rm.capacity(node_id) == Resource(63 * 1024, 19)
         assert (world.kube.annotation("node-1", COUNTER) or "").startswith(("1.", "2.", "3."))
+
+
+async def test_tells_the_steps_of_a_transfer_in_their_order() -> None:
+    world = StrictWorld()
+    world.manager()
+    async with world:
+        # An update counts as confirmed when it was read back, long before its lifetime is over.
+        await world.advance(OFFICE + 2)
+        assert [step for step, _ in itertools.groupby(world.steps)] == list(Step)
 
 
 async def test_writes_once_and_nothing_more_at_rest() -> None:

@@ -18,6 +18,7 @@ from lab.demo.propagation import MismatchMeter, PropagationMeter, percentile
 from lab.demo.scenario import plan_pods, plan_waves
 from lab.demo.summary import Summary
 from lab.demo.table import plain_lines
+from lab.demo.usage import Offer, UsageMeter, Waiting, unusable_milli
 
 _GIB = 2**30
 _FLOOR = YarnResources(memory_mib=1024, vcores=1)
@@ -142,6 +143,29 @@ def test_a_plain_line_has_a_key_for_each_figure() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("waiting", "unusable"),
+    [
+        pytest.param(Waiting(), 1_000, id="nobody waits: what neither may hand out"),
+        pytest.param(Waiting(pods=1, containers=1), 1_000, id="both wait"),
+        pytest.param(Waiting(pods=1), 4_000, id="only pods wait"),
+        pytest.param(Waiting(containers=1), 3_000, id="only containers wait"),
+    ],
+)
+def test_what_is_free_is_of_no_use_where_it_is_not_on_offer_to_who_waits(waiting: Waiting, unusable: int) -> None:
+    used, held = BatchResources(cpu_milli=2_000, memory_bytes=0), BatchResources(cpu_milli=3_000, memory_bytes=0)
+    origin = BatchResources(cpu_milli=11_000, memory_bytes=0)
+    offer = Offer.of(origin, held=held, used=used, offered=5_000, capacity=5_000)
+
+    assert unusable_milli(offer, waiting) == unusable
+    meter = UsageMeter()
+    meter.take_node(offer, waiting, 2.0)
+    meter.take_waiting(waiting, 2.0)
+    assert meter.unusable_percent == pytest.approx(100 * unusable / 11_000)
+    assert meter.pod_wait_seconds(2) == waiting.pods
+    assert meter.container_wait_seconds(0) is None
+
+
 @pytest.mark.parametrize(("mode", "oversold"), [("shared", 5), ("strict", 0)])
 def test_a_complete_play_is_a_success(mode: str, oversold: int) -> None:
     summary = replace(_summary(), mode=mode, oversold_samples=oversold)
@@ -221,6 +245,9 @@ def _summary() -> Summary:
         propagation_samples=25,
         propagation_p50_seconds=0.1,
         propagation_p99_seconds=0.3,
+        unusable_percent=1.5,
+        pod_wait_seconds=0.5,
+        container_wait_seconds=None,
         claim_samples=9,
         claim_p50_seconds=0.1,
         claim_p99_seconds=0.4,
