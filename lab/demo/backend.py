@@ -43,6 +43,7 @@ def controller_settings(mode: Mode) -> Settings:
                 "settle_seconds": 1,
                 "fresh_read_seconds": 0.5,
                 "nudge_seconds": 5,
+                "yarn_quiet_seconds": 1,
                 # The nodes of the demo are small: what is idle is some ten cores.
                 "kubernetes_minimum_cpu_milli": 100,
                 "kubernetes_minimum_memory_bytes": 128 * 2**20,
