@@ -82,12 +82,17 @@ def build_cluster(
         else:
             notices.tell_not_writable(node, state.cluster, problem.message, seconds)
 
+    def on_change(state: ClusterState, is_reachable: bool) -> None:
+        if is_reachable:
+            loops.capacity.end_wait()
+        on_reachable(state, is_reachable)
+
     poller = ClusterPoller(
         state,
         port.resource_manager,
         context=context,
         settings=to_poll_settings(settings),
-        on_reachable=on_reachable,
+        on_reachable=on_change,
         on_applied=on_applied,
         scheduler=port.scheduler,
     )

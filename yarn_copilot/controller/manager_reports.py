@@ -17,6 +17,7 @@ from batch_resources.planner.policy import Mode
 from batch_resources.resources import ZERO_YARN, YarnResources
 from batch_resources.sends import all_show, confirm, expire, mark_confirmed, may_disturb_use
 from yarn_copilot.controller.memory import ManagerMemory
+from yarn_copilot.controller.node_capacity.backoff import note_recognized
 from yarn_copilot.controller.state.cluster import ACCEPTS_UPDATES, USE_IS_KNOWN, ClusterState
 from yarn_copilot.hadoop.model import NodeReport, Resource
 
@@ -77,6 +78,8 @@ class ManagerReports:
                 manager.not_running_since = now
                 manager.restart_evidence()
         else:
+            if manager.not_running_since is not None:
+                note_recognized(manager)  # what was refused while it was missing says nothing now
             manager.not_running_since = None
             manager.evidence = observe_use(
                 manager.evidence,

@@ -22,6 +22,7 @@
         +-- StandbyError                                                                 retryable
         +-- ServerBusyError          the server asks to come again                       retryable
         +-- UnsupportedCallError     unknown method, protocol or version
+            +-- FederationRouterError    the address is a Federation Router's
 
 `may_have_been_applied` tells the writer of a capacity whether its request can still take effect. Where it is False
 the server certainly did nothing. Source of the Java names: Hadoop 3.5.0, org.apache.hadoop.ipc and
@@ -176,6 +177,10 @@ class UnsupportedCallError(RemoteCallError):
     may_have_been_applied = False
 
 
+class FederationRouterError(UnsupportedCallError):
+    """Say that a Federation Router answered, which wants to be told the sub-cluster of every administrative call."""
+
+
 REMOTE_EXCEPTIONS: Final[dict[str, type[RemoteCallError]]] = {
     "org.apache.hadoop.ipc.StandbyException": StandbyError,
     "org.apache.hadoop.ipc.ObserverRetryOnActiveException": StandbyError,
@@ -228,7 +233,7 @@ def from_remote_exception(class_name: str, text: str, *, method: str = "") -> Re
             kind = REMOTE_EXCEPTIONS.get(nested["class_name"], RemoteCallError)
             return kind(class_name, first_line, method=method)
         if _ROUTER.search(first_line):
-            return UnsupportedCallError(class_name, f"{first_line} {ROUTER_REASON}", method=method)
+            return FederationRouterError(class_name, f"{first_line} {ROUTER_REASON}", method=method)
     if first_line == "GSS initiate failed":
         first_line = f"{first_line} {GSS_REASON}"
     if class_name == _ACCESS_CONTROL and _WANTS_AUTHENTICATION.search(first_line):

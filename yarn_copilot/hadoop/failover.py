@@ -26,7 +26,7 @@ RENEW_AFTER: Final = 0.8
 """Part of a session's life after which a new connection replaces it, while the old one still serves."""
 END_MARGIN_SECONDS: Final = 5.0
 RENEW_RETRY_SECONDS: Final = 30.0
-OPENING_PART: Final = 0.95
+OPENING_PART: Final = 0.9
 """Part of what is left of a deadline that opening may take, so that its own, more telling error comes first."""
 READ_TRY_PART: Final = 0.5
 """Part of a read's deadline that one silent server may use up where there is another."""

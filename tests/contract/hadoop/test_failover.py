@@ -85,6 +85,21 @@ async def test_swap_of_roles_between_two_batches_of_one_connection_loses_and_dou
         assert accepted(rm1, rm2) == [2, 1]
 
 
+async def test_many_swaps_leave_one_connection_for_each_protocol() -> None:
+    async with pair() as (rm1, rm2), client_of(cluster_of(rm1, rm2)) as client:
+        active, other = rm1, rm2
+        for _ in range(10):
+            await client.update_node_resource(UPDATE)
+            await client.get_cluster_nodes()
+            await swap(active, other)
+            active, other = other, active
+        await client.update_node_resource(UPDATE)
+        await client.get_cluster_nodes()
+        await settled(lambda: active.admin_port.open_connections == active.client_port.open_connections == 1)
+        await settled(lambda: not other.admin_port.open_connections and not other.client_port.open_connections)
+        assert sum(accepted(rm1, rm2)) == 11
+
+
 async def test_swap_while_updates_are_in_flight_applies_each_once() -> None:
     async with pair() as (rm1, rm2), client_of(cluster_of(rm1, rm2)) as client:
         await client.update_node_resource(UPDATE)
@@ -167,7 +182,7 @@ async def test_read_leaves_a_server_that_fell_silent_for_the_other() -> None:
 async def test_none_active_names_what_each_said() -> None:
     async with pair(active=(False, False)) as (rm1, rm2):
         await rm2.stop_rm()
-        async with client_of(cluster_of(rm1, rm2), seconds=0.5) as client:
+        async with client_of(cluster_of(rm1, rm2), seconds=2.0) as client:
             with pytest.raises(errors.StandbyError) as caught:
                 await client.update_node_resource(UPDATE)
         text = str(caught.value)
@@ -243,5 +258,5 @@ async def test_federation_router_is_refused_with_the_reason() -> None:
                 "org.apache.hadoop.yarn.exceptions.YarnException", "Missing UpdateNodeResource SubClusterId."
             )
         )
-        with pytest.raises(errors.UnsupportedCallError, match="Federation Router"):
+        with pytest.raises(errors.FederationRouterError, match="Federation Router"):
             await client.update_node_resource(UPDATE)

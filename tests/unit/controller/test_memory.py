@@ -46,12 +46,12 @@ def test_only_so_many_lost_patches_are_remembered() -> None:
     assert claim.is_ours(amount(10 * MAX_POSSIBLE - 1), 1)
 
 
-def test_the_back_off_doubles_from_one_second_to_the_longest_and_restarts() -> None:
+def test_the_back_off_doubles_from_a_quarter_of_a_second_to_the_longest_and_restarts() -> None:
     manager = ManagerMemory(key=ManagerKey(cluster="a", node_id="n:1"), node_id=None, candidate=None)
-    waits = [note_unrecognized(manager, now=100.0, longest_seconds=10) for _ in range(6)]
-    assert waits == [1, 2, 4, 8, 10, 10]
+    waits = [note_unrecognized(manager, now=100.0, longest_seconds=10) for _ in range(8)]
+    assert waits == [0.25, 0.5, 1, 2, 4, 8, 10, 10]
     assert manager.retry_at == 110.0
     for _ in range(5000):
         note_unrecognized(manager, now=100.0, longest_seconds=10)
     note_recognized(manager)
-    assert note_unrecognized(manager, now=100.0, longest_seconds=10) == 1
+    assert note_unrecognized(manager, now=100.0, longest_seconds=10) == 0.25

@@ -68,6 +68,13 @@ def _failed(facts: ClusterFacts, manager: ManagerFacts, error: Exception, severi
                 fix="yarn.resourcemanager.address is the client port (8032), .admin.address the admin port (8033), "
                 ".webapp.address the web port (8088)",
             )  # fmt: skip
+        case errors.FederationRouterError():
+            return Finding(
+                check=Check.PORT, severity=Severity.ERROR, cluster=id_, where=where, found=str(error),
+                why="a Federation Router lists the nodes of all sub-clusters and changes none of them",
+                fix="give each sub-cluster a file of its own, <id>.yarn-site.xml, with the addresses of its "
+                "ResourceManagers in place of the Router's",
+            )  # fmt: skip
         case errors.AccessDeniedError() if _is_acl(error):
             return Finding(
                 check=Check.ADMIN_ACL, severity=Severity.ERROR, cluster=id_, where=where, found=str(error),

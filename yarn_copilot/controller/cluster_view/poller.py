@@ -26,7 +26,12 @@ from yarn_copilot.hadoop.model import NodeId, SchedulerReading
 
 logger = logging.getLogger(__name__)
 
+RETURN_WATCH_SECONDS = 30.0
+"""How long NodeManagers that are missing are looked for as often as an update is: after a failover they come within
+seconds, and nothing can be sent to them before."""
 _FAILURE_WAIT_MAX_SECONDS = 5.0
+_SEARCH_AGAIN_SECONDS = 0.25
+"""Pause after an error that ends by itself, as a failover does: the next read searches the active one again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +74,8 @@ class ClusterPoller:
         self._failures = 0
         self._has_pending = False
         self._is_falling = False
+        self._is_returning = False
+        self._ends_by_itself = False
 
     def expedite(self) -> None:
         """Read soon: an update was sent."""
@@ -123,7 +130,7 @@ class ClusterPoller:
                 if self._book.identify_again(name, now=now):
                     self._dirty.mark(name)
         incarnation = self._state.incarnation
-        self._is_falling = False
+        self._is_falling = self._is_returning = False
         for name, manager in self._book.managers_of_cluster(self._state.cluster):
             touched = manager.node_id in changes.nodes
             if not touched and self._is_quiet(manager, incarnation) and not self._book.reports.needs_proof(manager):
@@ -131,6 +138,7 @@ class ClusterPoller:
             waiting = unconfirmed(manager.sends)
             changed = self._book.reports.take(manager, self._state, now=now)
             self._is_falling = self._is_falling or manager.evidence.is_falling
+            self._is_returning = self._is_returning or self._may_return(manager, now)
             if waiting and not unconfirmed(manager.sends) and self._shows(manager, waiting[-1].resources):
                 self._on_step(Step.UPDATE_CONFIRMED, name)
                 self._on_applied(manager, name)
@@ -140,6 +148,12 @@ class ClusterPoller:
     def _shows(self, manager: ManagerMemory, resources: YarnResources) -> bool:
         report = self._book.reports.of(manager)
         return report is not None and to_yarn(report.capability) == resources
+
+    @staticmethod
+    def _may_return(manager: ManagerMemory, now: float) -> bool:
+        """Tell whether a NodeManager has been missing so shortly that it may register any moment."""
+        since = manager.not_running_since
+        return since is not None and manager.candidate is not None and now - since < RETURN_WATCH_SECONDS
 
     @staticmethod
     def _is_quiet(manager: ManagerMemory, incarnation: int) -> bool:
@@ -156,6 +170,7 @@ class ClusterPoller:
     def _note_failure(self, problem: YarnCopilotError) -> None:
         was_reachable = self._failures == 0
         self._failures += 1
+        self._ends_by_itself = problem.retryable
         self._state.fail(str(problem), now=self._clock.monotonic())
         self._metrics.count_error("cluster_view", problem)
         if was_reachable:
@@ -174,9 +189,9 @@ class ClusterPoller:
     async def _wait(self) -> None:
         if self._failures:
             seconds = min(self.settings.interval_seconds * 2 ** min(self._failures - 1, 6), _FAILURE_WAIT_MAX_SECONDS)
-            await self._clock.sleep(seconds)
+            await self._clock.sleep(min(seconds, _SEARCH_AGAIN_SECONDS) if self._ends_by_itself else seconds)
             return
-        if self._has_pending or self._expedite.is_set():
+        if self._has_pending or self._is_returning or self._expedite.is_set():
             self._expedite.clear()
             await self._clock.sleep(self.settings.confirm_interval_seconds)
             return

@@ -21,6 +21,7 @@ from yarn_copilot.controller.memory import ManagerMemory
 from yarn_copilot.controller.node_capacity.backoff import note_recognized, note_unrecognized
 from yarn_copilot.controller.ports import ResourceManager
 from yarn_copilot.controller.steps import Step
+from yarn_copilot.controller.waiting import wait_at_most
 from yarn_copilot.errors import YarnCopilotError
 from yarn_copilot.hadoop.errors import HadoopRPCError, NodeRefusedError
 from yarn_copilot.hadoop.model import NodeId, NodeResourceUpdate, Resource
@@ -72,6 +73,7 @@ class CapacityReconciler:
         """Gives the value to send now, right before the call; None when it has become unnecessary or unsafe."""
         self._wanted: dict[ManagerKey, Wanted] = {}
         self._wake = asyncio.Event()
+        self._answers_again = asyncio.Event()
         self._failures = 0
         self.unrecognized_backoff_max_seconds = 60.0
         self.last_error = ""
@@ -92,7 +94,13 @@ class CapacityReconciler:
             self._wake.clear()
             await self.send_waiting()
             if self._failures:
-                await self._clock.sleep(min(0.25 * 2.0 ** min(self._failures, 8), _FAILURE_WAIT_MAX_SECONDS))
+                self._answers_again.clear()
+                seconds = min(0.25 * 2.0 ** min(self._failures, 8), _FAILURE_WAIT_MAX_SECONDS)
+                await wait_at_most(self._answers_again, self._clock, seconds)
+
+    def end_wait(self) -> None:
+        """Wait no longer after failures: the ResourceManager has answered another call."""
+        self._answers_again.set()
 
     async def send_waiting(self) -> None:
         """Send all that waits, in as few calls as the ResourceManager's answers allow."""
