@@ -55,7 +55,7 @@ YARN = "org.apache.hadoop.yarn.exceptions.YarnException"
         pytest.param(
             YARN,
             "Missing UpdateNodeResource SubClusterId.",
-            errors.UnsupportedCallError,
+            errors.FederationRouterError,
             "each sub-cluster's own ResourceManagers",
             id="federation router",
         ),
