@@ -63,6 +63,7 @@ def gather(
     look: Callable[[], Look],
     *,
     is_complete: bool = False,
+    first: Mapping[str, frozenset[int]] | None = None,
     max_rounds: int = MAX_ROUNDS,
 ) -> dict[str, Gathered]:
     """Move everyone who belongs into their groups, in all hierarchies, until a sure look finds nobody outside.
@@ -74,13 +75,17 @@ def gather(
         is_complete: check every hierarchy in each round. Without it only the last one is checked, which is enough
             for processes that this function moved: it enters the last hierarchy last, so whoever is in that one is
             in all, and so are the children born since.
+        first: processes by path that are known to belong and to be outside; they are moved before the first look, so
+            that in most cases one look is enough.
         max_rounds: when to stop although it goes on.
 
     Returns:
         How it ended, for each path.
     """
     results = {path: Gathered() for path in paths}
-    open_paths = list(results)
+    for path, pids in (first or {}).items():
+        _move_first(tree, path, pids, results[path])
+    open_paths = [path for path, result in results.items() if result.error is None]
     for _ in range(max_rounds):
         if not open_paths:
             break
@@ -89,6 +94,15 @@ def gather(
             _step(tree, path, seen, results[path], is_complete=is_complete)
         open_paths = [path for path in open_paths if not results[path].is_settled and results[path].error is None]
     return results
+
+
+def _move_first(tree: CgroupTree, path: str, pids: frozenset[int], result: Gathered) -> None:
+    nobody: dict[str, frozenset[int]] = {one.mount_point: frozenset() for one in tree.hierarchies.every}
+    try:
+        result.writes += tree.move(path, pids, nobody)
+        result._strays |= pids
+    except CgroupError as error:
+        result.error = error
 
 
 def _step(tree: CgroupTree, path: str, look: Look, result: Gathered, *, is_complete: bool) -> None:

@@ -106,32 +106,39 @@ class Adopter:
         return report
 
     def launch_pass(self, view: NodeManagerView, pid_files: Mapping[str, PidFile]) -> PassReport:
-        """Bring newly launched containers in as fast as possible; everything else waits for the full pass."""
+        """Bring newly launched containers in as fast as possible; everything else waits for the full pass.
+
+        What `expect` did ahead is not checked again here; the full pass does that.
+        """
         report = PassReport()
         if not self.options.makes_groups:
             return report
         with self._lock:
-            self._note_pid_files(view, pid_files, report)
+            launched = self._note_pid_files(view, pid_files, report)
             fresh = {name: self._records[name] for name in pid_files if name in self._records}
-            running = [name for name, record in fresh.items() if self._is_running(record)]
             try:
-                self._complete_groups(running, report)
-                self._apply_values(fresh, view, report)
-                self._gather(running, lambda: (self._processes.table(), {}), report)
+                self._complete_groups([name for name in launched if not fresh[name].is_ahead], report)
+                self._apply_values(fresh, view, report, trusts_own=True)
+                self._gather(launched, lambda: (self._processes.table(), {}), report, is_launch=True)
+                for name in launched:
+                    fresh[name].is_ahead = False
                 self._measure(fresh, report)
             except CgroupError as error:
                 report.errors[""] = str(error)
             self._publish()
         return report
 
-    def expect(self, container_ids: Iterable[str]) -> None:
-        """Make groups ahead: the NodeManager has begun to prepare these containers."""
+    def expect(self, container_ids: Iterable[str], view: NodeManagerView) -> None:
+        """Make groups ahead, and limit those that the NodeManager lists: it has begun to prepare these containers."""
         if not self.options.makes_groups:
             return
         with self._lock:
             for container_id in container_ids:
                 try:
                     self._tree.create(self._place.container(container_id))
+                    record = self._record(container_id)
+                    self._limit(record, view.containers.get(container_id))
+                    record.is_ahead = True
                 except CgroupError as error:
                     logger.debug("Cannot make a group ahead", extra={"container": container_id, "error": str(error)})
 
@@ -163,10 +170,12 @@ class Adopter:
             later = self._processes.table()
             return later, self._note_carriers(view, later) if self.options.makes_groups else {}
 
-        self._gather(populated, look, report, is_complete=True)
+        self._gather(populated, look, report)
         return existing | set(populated)
 
-    def _note_pid_files(self, view: NodeManagerView, pid_files: Mapping[str, PidFile], report: PassReport) -> None:
+    def _note_pid_files(self, view: NodeManagerView, pid_files: Mapping[str, PidFile], report: PassReport) -> list[str]:
+        """Take down the first process of each container, and give those for which it is a new one."""
+        noted: list[str] = []
         own: frozenset[int] | None = None
         for container_id, file in pid_files.items():
             record = self._records.get(container_id)
@@ -184,6 +193,8 @@ class Adopter:
             record.root, record.is_settled = root, False
             record.launched_at = file.written_at
             record.is_measured = file.written_at < self._began_at
+            noted.append(container_id)
+        return noted
 
     def _note_carriers(self, view: NodeManagerView, table: ProcessTable) -> dict[str, set[int]]:
         """Find orphans by the id in their environment; only ids that the NodeManager has live, or we have, count."""
@@ -229,12 +240,6 @@ class Adopter:
                 record.pids = frozenset()
         return names
 
-    def _is_running(self, record: Record) -> bool:
-        if record.root is None:
-            return False
-        process = self._processes.process(record.root.pid)
-        return process is not None and process.start_ticks == record.root.start_ticks
-
     # What they need
 
     def _complete_groups(self, names: Iterable[str], report: PassReport) -> None:
@@ -263,7 +268,7 @@ class Adopter:
         look: Callable[[], tuple[ProcessTable, Mapping[str, set[int]]]],
         report: PassReport,
         *,
-        is_complete: bool = False,
+        is_launch: bool = False,
     ) -> None:
         by_path = {self._records[name].path: name for name in names}
         roots = {path: root for path, name in by_path.items() if (root := self._records[name].root) is not None}
@@ -273,7 +278,8 @@ class Adopter:
             table, carriers = look()
             return BelongingLook(table, roots=roots, carriers=carriers, excluded=excluded)
 
-        for path, result in gather(self._tree, by_path, take_apart, is_complete=is_complete).items():
+        first = {path: frozenset((root.pid,)) for path, root in roots.items()} if is_launch else {}
+        for path, result in gather(self._tree, by_path, take_apart, is_complete=not is_launch, first=first).items():
             self._gathered(by_path[path], result, report)
 
     def _gathered(self, name: str, result: Gathered, report: PassReport) -> None:
@@ -289,19 +295,28 @@ class Adopter:
         record.pids = result.pids
         record.error = "" if result.is_settled else "processes appear faster than they can be moved"
 
-    def _apply_values(self, records: Mapping[str, Record], view: NodeManagerView, report: PassReport) -> None:
+    def _apply_values(
+        self, records: Mapping[str, Record], view: NodeManagerView, report: PassReport, *, trusts_own: bool = False
+    ) -> None:
         for container_id, record in records.items():
-            known = view.containers.get(container_id)
-            record.vcores = known.vcores if known is not None and known.vcores is not None else record.vcores
-            wanted = desired_values(known, self._tree.container_cpu)
-            if wanted is None or not self.options.makes_groups or not self._is_populated(record):
+            if self.options.makes_groups and not self._is_populated(record):
                 continue
-            record.wanted = wanted
             try:
-                report.repairs += self._apply(record, wanted)
+                report.repairs += self._limit(record, view.containers.get(container_id), trusts_own=trusts_own)
             except CgroupError as error:
                 self._failed(container_id, record, error, report)
         self._measure(records, report)
+
+    def _limit(self, record: Record, known: ContainerReport | None, *, trusts_own: bool = False) -> tuple[Repair, ...]:
+        """Write what the NodeManager's figures ask for, if it gave any; what we wrote ourselves may be trusted."""
+        record.vcores = known.vcores if known is not None and known.vcores is not None else record.vcores
+        wanted = desired_values(known, self._tree.container_cpu)
+        if wanted is None or not self.options.makes_groups:
+            return ()
+        record.wanted = wanted
+        if trusts_own and record.in_force == wanted:
+            return ()
+        return self._apply(record, wanted)
 
     def _is_populated(self, record: Record) -> bool:
         return bool(record.pids) or record.root is not None

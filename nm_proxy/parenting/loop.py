@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the adopter: at once when a pid file appears, and completely from time to time.
 
-Passes run in one thread beside the event loop, one after the other. A pass that fails is counted and tried again;
-it never ends the loop.
+Passes run in one thread beside the event loop, one after the other; it is served before other threads of the node
+where the kernel allows that, since a task runs without limits until its pass is done. A pass that fails is counted
+and tried again; it never ends the loop.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import logging
-from collections.abc import Callable, Mapping
-from typing import Final
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, ParamSpec, TypeVar
 
 from nm_proxy.agent_metrics import AgentMetrics
 from nm_proxy.clock import Clock
@@ -25,6 +31,13 @@ logger = logging.getLogger(__name__)
 
 HURRY_SECONDS: Final = 2.0
 """So long after a launch the NodeManager is asked again at once when its list does not have the container yet."""
+
+
+NICENESS: Final = -5
+"""Of the thread that does passes; the NodeManager and its tasks, which other threads start, do not inherit it."""
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 
 class ParentingLoop:
@@ -48,6 +61,8 @@ class ParentingLoop:
         self.interval_seconds = interval_seconds
         self._events = asyncio.Event()
         self._awaiting: dict[str, PidFile] = {}
+        self._preparing: dict[str, float] = {}
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="parenting", initializer=_hurry)
         self._told: dict[str, str] = {}
 
     async def run(self) -> None:
@@ -64,6 +79,7 @@ class ParentingLoop:
             if watch.descriptor is not None:
                 loop.remove_reader(watch.descriptor)
             watch.close()
+            self._worker.shutdown(wait=False)
 
     async def _round(self, watch: PidFileWatch) -> None:
         """Do one complete look, then serve launches until the next one is due."""
@@ -90,7 +106,7 @@ class ParentingLoop:
 
     async def look(self) -> None:
         """Do one complete pass."""
-        files = await asyncio.to_thread(self._files.scan)
+        files = await self._in_worker(self._files.scan)
         self._awaiting = {name: file for name, file in self._awaiting.items() if name in files}
         await self._pass("full", self._adopter.full_pass, self._reader.view, files)
 
@@ -99,25 +115,45 @@ class ParentingLoop:
         if not news:
             return
         self._reader.want()
-        ahead = news.preparing - news.launched.keys()
-        if ahead:
-            await asyncio.to_thread(self._adopter.expect, ahead)
+        await self._expect(news.preparing - news.launched.keys())
         if not news.launched:
             return
         await self._pass("launch", self._adopter.launch_pass, self._reader.view, news.launched)
         for name, file in news.launched.items():
+            self._preparing.pop(name, None)
             if name not in self._reader.view.containers:
                 self._awaiting[name] = file
 
+    async def _expect(self, names: Iterable[str]) -> None:
+        """Prepare groups; those that the NodeManager does not list yet get their limits when it does."""
+        view = self._reader.view
+        now = self._clock.monotonic()
+        ahead = list(names)
+        self._preparing |= {name: now for name in ahead if name not in view.containers}
+        if ahead:
+            await self._in_worker(self._adopter.expect, ahead, view)
+
     async def _limit(self) -> None:
         """Go on with launches whose figures the NodeManager has given meanwhile."""
-        known = {name: file for name, file in self._awaiting.items() if name in self._reader.view.containers}
+        listed = self._reader.view.containers
+        known = {name: file for name, file in self._awaiting.items() if name in listed}
         for name in known:
             del self._awaiting[name]
         if known:
             await self._pass("launch", self._adopter.launch_pass, self._reader.view, known)
-        if any(self._clock.wall() - file.written_at < HURRY_SECONDS for file in self._awaiting.values()):
+        prepared = [name for name in self._preparing if name in listed]
+        oldest = self._clock.monotonic() - HURRY_SECONDS
+        self._preparing = {
+            name: since for name, since in self._preparing.items() if name not in listed and since > oldest
+        }
+        await self._expect(prepared)
+        waits = any(self._clock.wall() - file.written_at < HURRY_SECONDS for file in self._awaiting.values())
+        if waits or self._preparing:
             self._reader.want()
+
+    async def _in_worker(self, work: Callable[_P, _T], *arguments: _P.args, **options: _P.kwargs) -> _T:
+        call = functools.partial(work, *arguments, **options)
+        return await asyncio.get_running_loop().run_in_executor(self._worker, call)
 
     async def _pass(
         self,
@@ -128,7 +164,7 @@ class ParentingLoop:
     ) -> None:
         begun = self._clock.monotonic()
         try:
-            report = await asyncio.to_thread(work, view, files)
+            report = await self._in_worker(work, view, files)
         except YarnCopilotError as error:
             self._metrics.count_error("parenting")
             logger.warning("A pass over the containers failed", extra={"kind": kind, "error": str(error)})
@@ -165,6 +201,12 @@ class ParentingLoop:
             for name in [name for name in self._told if name not in errors]:
                 logger.info("Parenting works again", extra={"container": name or "(all)"})
                 del self._told[name]
+
+
+def _hurry() -> None:
+    """Let this thread be served first; without the right to do so it waits its turn."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 _UNBELIEVED: Final = "the pid file names no process that was launched with it; it is left alone"

@@ -20,13 +20,14 @@ class Record:
         launchers: ancestors of that process: a script of the NodeManager waits for it outside, to write down its
             exit code, and has the same environment.
         launched_at: when the pid file was written, seconds since 1970; None without one.
-        in_force: values that were read back as wanted; None before.
+        in_force: values that were written or read back as wanted; None before.
         wanted: values that the NodeManager's figures ask for; None while it has not said.
         vcores: what the NodeManager said last; 1 before.
         is_settled: everyone who belongs is inside.
         pids: who was inside at the last look.
         error: what stands in the way, in words.
         is_measured: its latency was recorded, or it was there before this program.
+        is_ahead: its group was made, and perhaps limited, before its process was there.
     """
 
     path: str
@@ -40,6 +41,7 @@ class Record:
     pids: frozenset[int] = frozenset()
     error: str = ""
     is_measured: bool = False
+    is_ahead: bool = False
 
     @property
     def is_done(self) -> bool:

@@ -44,13 +44,60 @@ def test_groups_are_at_depth_two_below_best_effort(any_node: Node) -> None:
 
 def test_a_launch_pass_does_the_same_at_once(any_node: Node) -> None:
     any_node.tree.prepare_parent(any_node.place.yarn)
-    any_node.adopter.expect([container_id(2)])
+    any_node.adopter.expect([container_id(2)], any_node.view())
     process = any_node.launch()
     seen = any_node.adopter.launch_pass(any_node.view(), any_node.files.scan())
     assert any_node.is_inside(process.pid)
     assert any_node.adopter.states[container_id(2)].is_done
     assert len(seen.latencies) == 1
     assert seen.repairs == []
+
+
+def test_what_was_prepared_with_limits_needs_only_to_be_entered(any_node: Node) -> None:
+    any_node.tree.prepare_parent(any_node.place.yarn)
+    any_node.reports[container_id(2)] = report(container_id(2), vcores=2, memory_mib=1024)
+    any_node.adopter.expect([container_id(2)], any_node.view())
+    assert any_node.tree.values(any_node.path()).memory_bytes == 1024 << 20
+    process = any_node.launch()
+    any_node.kernel.operations.clear()
+    seen = any_node.adopter.launch_pass(any_node.view(), any_node.files.scan())
+    assert any_node.is_inside(process.pid)
+    assert any_node.adopter.states[container_id(2)].is_done
+    assert len(seen.latencies) == 1
+    changes = [one for one in any_node.kernel.operations if not one.startswith(("read ", "exists "))]
+    assert changes
+    assert all(one.startswith("write ") and one.endswith("/cgroup.procs") for one in changes)
+
+
+def test_limits_that_were_changed_before_the_launch_are_repaired_by_the_next_look(any_node: Node) -> None:
+    any_node.tree.prepare_parent(any_node.place.yarn)
+    any_node.reports[container_id(2)] = report(container_id(2), vcores=2, memory_mib=1024)
+    any_node.adopter.expect([container_id(2)], any_node.view())
+    any_node.set_limit(any_node.path(), str(1 << 40))
+    any_node.launch()
+    any_node.adopter.launch_pass(any_node.view(), any_node.files.scan())
+    assert any_node.look().repairs == [Repair.MEMORY]
+    assert any_node.tree.values(any_node.path()).memory_bytes == 1024 << 20
+
+
+def test_a_prepared_group_that_somebody_removed_is_made_again_by_the_next_look(any_node: Node) -> None:
+    any_node.tree.prepare_parent(any_node.place.yarn)
+    any_node.reports[container_id(2)] = report(container_id(2), vcores=2, memory_mib=1024)
+    any_node.adopter.expect([container_id(2)], any_node.view())
+    any_node.tree.remove(any_node.path())
+    process = any_node.launch()
+    assert container_id(2) in any_node.adopter.launch_pass(any_node.view(), any_node.files.scan()).errors
+    assert any_node.look().errors == {}
+    assert any_node.is_inside(process.pid)
+    assert any_node.adopter.states[container_id(2)].is_done
+
+
+def test_a_prepared_container_that_never_starts_is_forgotten(node: Node) -> None:
+    node.tree.prepare_parent(node.place.yarn)
+    node.adopter.expect([container_id(2)], node.view())
+    let_the_group_be(node, 3600)
+    assert node.look().removed == [container_id(2)]
+    assert container_id(2) not in node.adopter.states
 
 
 def test_a_launch_pass_makes_the_parent_where_there_is_none(node: Node) -> None:
@@ -397,7 +444,7 @@ def test_a_read_only_tree_is_said_and_nothing_is_lost(node: Node) -> None:
 
 
 def test_ahead_of_a_launch_a_broken_tree_is_no_error(node: Node) -> None:
-    node.adopter.expect([container_id(9)])
+    node.adopter.expect([container_id(9)], node.view())
     assert not node.tree.exists_anywhere(node.path(9))
 
 
@@ -436,7 +483,7 @@ class TestExecutor:
     def test_makes_no_group_for_a_pid_file(self, tmp_path: Path) -> None:
         node = self.node(tmp_path)
         node.launch()
-        node.adopter.expect([container_id(2)])
+        node.adopter.expect([container_id(2)], node.view())
         node.adopter.launch_pass(node.view(), node.files.scan())
         node.look()
         assert not node.tree.exists_anywhere(node.path())
