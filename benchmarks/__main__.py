@@ -11,6 +11,7 @@ from rich.console import Console
 
 from benchmarks import boundary, propagation, results, utilisation
 from benchmarks.hadoop import run as hadoop
+from benchmarks.parenting import run as parenting
 from benchmarks.planning import measure as planning
 from benchmarks.scale import run as scale
 from benchmarks.scale.stage import Size
@@ -28,6 +29,7 @@ def main() -> None:
     _run(hadoop.NAME, hadoop.AIMS, partial(hadoop.measure, hadoop.SIZES, _RATE_SECONDS, progress))
     _run(utilisation.NAME, utilisation.AIMS, partial(utilisation.measure, 90.0, 3, progress))
     _run(boundary.NAME, boundary.AIMS, partial(boundary.measure, 5, progress))
+    _run(parenting.NAME, parenting.AIMS, partial(parenting.measure, progress))
     _run(scale.NAME, scale.AIMS, partial(scale.measure, Size(), progress))
 
 

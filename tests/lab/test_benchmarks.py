@@ -48,6 +48,17 @@ SCALE_FIGURES = [
     "bare_rm_grow_shown_seconds",
     "bare_rm_grow_scheduler_applied_seconds",
 ]
+PARENTING_FIGURES = [
+    "idle_cpu_percent",
+    "idle_resident_mib",
+    *(
+        f"together_{count}_{figure}_milliseconds"
+        for count in (1, 20, 200)
+        for figure in ("p50", "p99", "cpu", "waiting")
+    ),
+    "at_200_cpu_percent",
+    "at_200_resident_mib",
+]
 PROPAGATION_FIGURES = [
     "sent_p50_seconds",
     "sent_p99_seconds",
@@ -137,3 +148,10 @@ def test_planning_benchmark_measures_every_figure_and_plans_nothing_without_a_ch
     _check(document, "planning", PLANNING_FIGURES)
     figures = document["figures"]
     assert (figures["nodes"], figures["nodes_planned_by_an_equal_poll"]) == (200, 0)
+
+
+@pytest.mark.timeout(TIMEOUT_SECONDS + 20)
+def test_parenting_benchmark_measures_every_figure(tmp_path: Path) -> None:
+    document = _run(tmp_path, "benchmarks.parenting", "--bursts", "1", "--rest-seconds", "1")
+    _check(document, "parenting", PARENTING_FIGURES)
+    assert all(document["figures"][f"together_{count}_p50_milliseconds"] > 0 for count in (1, 20, 200))
