@@ -47,7 +47,7 @@ class Lab:
     Args:
         kubernetes: run etcd, kube-apiserver and kube-scheduler.
         node_managers: number of NodeManagers, up to 200; 0 runs a ResourceManager alone, None no YARN at all.
-        hadoop_version: 3.3.6, 3.4.2 or 3.5.0.
+        hadoop_version: 3.3.6, 3.4.3 or 3.5.0.
         state_dir: folder to use and keep; None: a temporary one that is removed (kept with LAB_KEEP=1).
         yarn_options: sizes and times of YARN.
         users: further users of the API server with static tokens (service accounts need none, see

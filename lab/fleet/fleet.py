@@ -165,6 +165,19 @@ class Fleet:
             self._link.queue_call(messages.UNREGISTER, node.writer.farewell(), node)
             self._link.flush()
 
+    async def say_farewell(self, *, timeout_seconds: float = 10.0) -> None:
+        """Stop every node in good order and wait until the ResourceManager has answered them all.
+
+        Raises:
+            TimeoutError: it did not.
+        """
+        for node in self.nodes:
+            if node.is_registered:
+                self.unregister_node(node)
+        async with asyncio.timeout(timeout_seconds):
+            if self._link is not None:
+                await self._link.all_answered()
+
     async def stop(self) -> None:
         """Stop without a word; the nodes become LOST in time."""
         if self._task is not None:

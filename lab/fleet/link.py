@@ -34,6 +34,7 @@ class Link(asyncio.Protocol, Generic[TokenT]):
         self._tokens: dict[int, TokenT] = {}
         self._next_call_id = 0
         self._unsent: list[bytes] = []
+        self._last_answer: asyncio.Future[None] | None = None
         self._transport: asyncio.WriteTransport | None = None
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -50,6 +51,12 @@ class Link(asyncio.Protocol, Generic[TokenT]):
             self._transport.write(self._preamble + b"".join(self._unsent))
             self._preamble = b""
             self._unsent.clear()
+
+    async def all_answered(self) -> None:
+        """Wait until no answer is to come any more; at once where the connection has ended."""
+        if self._tokens and not self.closed.done():
+            self._last_answer = asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._last_answer, self.closed], return_when=asyncio.FIRST_COMPLETED)
 
     def abandon(self) -> list[TokenT]:
         """Close; give the tokens of calls that got no answer."""
@@ -71,6 +78,8 @@ class Link(asyncio.Protocol, Generic[TokenT]):
                 token = self._tokens.pop(response.call_id, None)
                 if token is not None:
                     self._on_answer(token, response)
+            if self._last_answer is not None and not self._tokens and not self._last_answer.done():
+                self._last_answer.set_result(None)
         except ProtocolViolationError:
             self.abandon()
 

@@ -11,9 +11,12 @@ from lab.errors import LabError
 from lab.processes import cache
 from lab.processes.progress import Progress
 
-VERSIONS: Final = ("3.3.6", "3.4.2", "3.5.0")
+VERSIONS: Final = ("3.3.6", "3.4.3", "3.5.0")
+ROUTER_VERSION: Final = "3.4.2"
+"""The newest version whose Federation Router is published as a jar."""
 _FOLDER: Final = Path(__file__).parent
 _GOAL: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+_COPY_GOAL: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 
 
 def ensure_jars(version: str, progress: Progress) -> Path:
@@ -33,6 +36,22 @@ def ensure_jars(version: str, progress: Progress) -> Path:
             cache.run_tool(argv, working_directory=folder, what=f"fetching Hadoop {version}")
 
     return cache.build_once(f"hadoop-{version}", cache.digest_of(pom, version), build)
+
+
+def ensure_router(progress: Progress) -> Path:
+    """Return the folder with the Federation Router's own jar; what it needs is among the jars of its version.
+
+    Raises:
+        LabError: Maven is missing, or the download failed.
+    """
+
+    def build(folder: Path) -> None:
+        with progress.step(f"fetching the Federation Router {ROUTER_VERSION}"):
+            artifact = f"org.apache.hadoop:hadoop-yarn-server-router:{ROUTER_VERSION}"
+            argv = ["mvn", "-B", "-ntp", "-q", _COPY_GOAL, f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
+            cache.run_tool(argv, working_directory=folder, what="fetching the Federation Router")
+
+    return cache.build_once(f"router-{ROUTER_VERSION}", cache.digest_of(ROUTER_VERSION), build)
 
 
 def ensure_application(version: str, progress: Progress) -> Path:

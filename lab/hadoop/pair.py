@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import re
-import socket
+import itertools
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from lab.errors import LabError
 from lab.hadoop import conf, java
 from lab.hadoop.conf import ManagerPorts, NodePorts
 from lab.hadoop.jars import ensure_jars
 from lab.hadoop.java import Java
+from lab.hadoop.manager_log import ManagerLog
 from lab.hadoop.node_manager import NodeIdentity, NodeManager
 from lab.hadoop.options import YarnOptions
+from lab.hadoop.zookeeper import start_zookeeper
 from lab.processes import probes
 from lab.processes.group import ProcessGroup
 from lab.processes.process import Command, ServerProcess
@@ -37,16 +36,17 @@ from yarn_copilot.hadoop.protocols import ha_service
 IDS: Final = ("rm1", "rm2")
 READY_TIMEOUT_SECONDS: Final = 90.0
 ZOOKEEPER_SESSION_MILLIS: Final = 2_000
-_MAIN_ZOOKEEPER: Final = "org.apache.zookeeper.server.ZooKeeperServerMain"
+NODE_MANAGER_FAILOVER: Final = {
+    # Time between a NodeManager's tries; by default yarn.resourcemanager.connect.retry-interval.ms, 30 s.
+    "yarn.client.failover-sleep-base-ms": "50",
+    "yarn.client.failover-sleep-max-ms": "100",
+    # A heartbeat to a ResourceManager that was frozen would hold a NodeManager for two minutes.
+    "ipc.client.rpc-timeout.ms": "1000",
+    "ipc.ping.interval": "500",
+}
+"""What decides how soon NodeManagers are at the new active one; docs/hadoop.md recommends these keys."""
 _BY_USER: Final = b"\x0a\x02\x08\x00"
 """StateChangeRequestInfo with the source REQUEST_BY_USER."""
-_STAMP: Final = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) ")
-_ACTIVE: Final = "Transitioned to active state"
-_ACCEPTED: Final = re.compile(r"IP=\S+\s+OPERATION=updateNodeResource\s.*RESULT=SUCCESS")
-
-_REACHED: Final = re.compile(
-    r"OPERATION=updateNodeResource\s.*RESULT=SUCCESS|ResourceManagerAdministrationProtocolPB\.updateNodeResource from "
-)
 
 
 class Pair:
@@ -87,6 +87,10 @@ class Pair:
         """Give the administration port of one of them."""
         return Address(conf.HOST, self._ports[rm_id].admin)
 
+    def client_address(self, rm_id: str) -> Address:
+        """Give the client port of one of them; only the active one listens there."""
+        return Address(conf.HOST, self._ports[rm_id].client)
+
     def state_of(self, rm_id: str) -> HAServiceState | None:
         """Ask one for its state; None where it does not answer."""
         try:
@@ -126,40 +130,25 @@ class Pair:
                 processes=[manager.process],
             )
 
-    def log_of(self, rm_id: str) -> str:
+    def log_of(self, rm_id: str) -> ManagerLog:
         """Read the log of one of them."""
-        return self.resource_managers[rm_id].log_path.read_text(errors="replace")
+        return ManagerLog(rm_id, self._text_of(rm_id))
 
     def accepted_updates(self) -> dict[str, int]:
         """Count the updateNodeResource calls that each has carried out, by its audit log."""
-        return {rm_id: len(_ACCEPTED.findall(self.log_of(rm_id))) for rm_id in IDS}
+        return {rm_id: self.log_of(rm_id).accepted_updates() for rm_id in IDS}
 
-    def seconds_to_first_call(self, rm_id: str) -> float:
-        """Tell how long after its last change to active the first update reached it, refused or not."""
-        return self._seconds_to_first(rm_id, _REACHED)
+    def applied_memory(self, node_id: str) -> list[int]:
+        """List a node's totals, MiB, in the order in which the schedulers of both took them."""
+        merged = itertools.chain.from_iterable(self.log_of(rm_id).applied_memory(node_id) for rm_id in IDS)
+        return [memory_mib for _, memory_mib in sorted(merged, key=lambda entry: entry[0])]
 
-    def seconds_to_first_update(self, rm_id: str) -> float:
-        """Tell how long after its last change to active it carried out the first update, by its own clock."""
-        return self._seconds_to_first(rm_id, _ACCEPTED)
-
-    def _seconds_to_first(self, rm_id: str, event: re.Pattern[str]) -> float:
-        became: datetime | None = None
-        first: datetime | None = None
-        for line in self.log_of(rm_id).splitlines():
-            stamp = _STAMP.match(line)
-            if stamp is None:
-                continue
-            if _ACTIVE in line:
-                became, first = _time(stamp[1]), None
-            elif became is not None and first is None and event.search(line):
-                first = _time(stamp[1])
-        if became is None or first is None:
-            raise LabError(f"{rm_id} never became active, or carried out no update after it")
-        return (first - became).total_seconds()
+    def _text_of(self, rm_id: str) -> str:
+        return self.resource_managers[rm_id].log_path.read_text(errors="replace")
 
     def _has_registered(self, node_id: str) -> bool:
         pattern = f"{node_id} Node Transitioned from NEW to RUNNING"
-        return any(pattern in self.log_of(rm_id) for rm_id in IDS)
+        return any(pattern in self._text_of(rm_id) for rm_id in IDS)
 
     def _answers(self, rm_id: str) -> bool:
         return self.state_of(rm_id) is not None
@@ -172,7 +161,7 @@ class Pair:
         hosts = folder / "hosts"
         hosts.write_text(conf.hosts_text({each.host_name: each.address for each in identities}))
         programs = Java(jars=jars, hosts_file=hosts, temporary_folder=group.state.folder("tmp"))
-        zookeeper_port = self._start_zookeeper(group, programs) if self._with_zookeeper else None
+        zookeeper_port = start_zookeeper(group, programs) if self._with_zookeeper else None
         options = YarnOptions(heartbeat_millis=200, properties={})
         site = self._site(options, folder, zookeeper_port)
         self.conf_dir = folder / "conf"
@@ -211,32 +200,6 @@ class Pair:
             )
         )
 
-    @staticmethod
-    def _start_zookeeper(group: ProcessGroup, programs: Java) -> int:
-        port = group.ports.take()
-        folder = group.state.folder("zookeeper")
-        (folder / "log4j.properties").write_text(conf.LOG4J)
-        configuration = folder / "zoo.cfg"
-        configuration.write_text(
-            f"tickTime=200\ndataDir={folder / 'data'}\nclientPort={port}\nclientPortAddress={conf.HOST}\n"
-            "admin.enableServer=false\nmaxClientCnxns=0\nminSessionTimeout=500\n"
-        )
-        process = group.add(
-            Command(
-                name="zookeeper",
-                argv=[*programs.command(_MAIN_ZOOKEEPER, folder, heap_mib=128), str(configuration)],
-                log_path=group.state.log_path("zookeeper"),
-            )
-        )
-        process.start()
-
-        def listens() -> bool:
-            with socket.socket() as probe:
-                return probe.connect_ex((conf.HOST, port)) == 0
-
-        probes.wait_until(listens, what="ZooKeeper listens", timeout_seconds=READY_TIMEOUT_SECONDS, processes=[process])
-        return port
-
     def _site(self, options: YarnOptions, folder: Path, zookeeper_port: int | None) -> dict[str, str]:
         site = conf.yarn_site(self._ports[IDS[0]], options, folder)
         prefix = "yarn.resourcemanager"
@@ -256,9 +219,7 @@ class Pair:
             f"{prefix}.ha.enabled": "true",
             f"{prefix}.ha.rm-ids": ",".join(IDS),
             f"{prefix}.cluster-id": "pair",
-            # A NodeManager whose ResourceManager was frozen would wait two minutes for it.
-            "ipc.client.rpc-timeout.ms": "2000",
-            "ipc.ping.interval": "1000",
+            **NODE_MANAGER_FAILOVER,
             f"{prefix}.ha.automatic-failover.enabled": "true" if zookeeper_port else "false",
         }
         if zookeeper_port:
@@ -294,7 +255,3 @@ class Pair:
 def _identity(group: ProcessGroup, number: int) -> NodeIdentity:
     ports = NodePorts(**{name: group.ports.take() for name in NodePorts.__dataclass_fields__})
     return NodeIdentity(number=number, ports=ports, domain="lab.internal")
-
-
-def _time(stamp: str) -> datetime:
-    return datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S,%f")  # noqa: DTZ007  (only differences are used)

@@ -168,7 +168,7 @@ class Yarn:
     def wait_for_resource_manager(self) -> None:
         """Wait until the RM is active and answers REST calls."""
         probes.wait_until(
-            lambda: self._get("/ws/v1/cluster/info")["clusterInfo"]["state"] == "STARTED",
+            self._is_active,
             what="the ResourceManager is ready",
             timeout_seconds=READY_TIMEOUT_SECONDS,
             processes=[self.resource_manager],
@@ -260,6 +260,11 @@ class Yarn:
         patterns = [_CARRIED_OUT] if succeeded_only else [_CARRIED_OUT, _REFUSED]
         text = self.resource_manager.log_path.read_text(errors="replace")
         return sum(len(pattern.findall(text)) for pattern in patterns)
+
+    def _is_active(self) -> bool:
+        """Tell whether it may be administrated: its web port and even the NodeManagers' port answer before that."""
+        found = self._get("/ws/v1/cluster/info")["clusterInfo"]
+        return (found["state"], found["haState"]) == ("STARTED", "ACTIVE")
 
     def _get(self, path: str) -> dict[str, Any]:
         with requests.Session() as session:

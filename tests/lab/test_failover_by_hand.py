@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 
 import pytest
 
 from lab.hadoop.pair import IDS, Pair
-from tests.lab.failover_load import under_load
+from tests.lab.failover_load import SOON_SECONDS, under_load
 from yarn_copilot.hadoop import configuration, errors
 from yarn_copilot.hadoop.client import ResourceManagerClient
-from yarn_copilot.hadoop.model import HAServiceState
+from yarn_copilot.hadoop.model import HAServiceState, NodeId, NodeResourceUpdate, Resource
 
 pytestmark = pytest.mark.lab
 
@@ -48,3 +49,38 @@ async def test_status_and_both_on_standby(manual: Pair) -> None:
         finally:
             await asyncio.to_thread(manual.make_active, active)
         await client.check_for_decommissioning_nodes()
+
+
+async def test_both_claim_to_be_active_and_one_gets_the_updates(manual: Pair) -> None:
+    active = await asyncio.to_thread(manual.active)
+    other = next(rm_id for rm_id in IDS if rm_id != active)
+    before = manual.accepted_updates()
+    # Nothing fences the first one here; the NodeManager stays with it.
+    await asyncio.to_thread(manual.make_active, other)
+    try:
+        await send(manual, range(3000, 3005))
+    finally:
+        await asyncio.to_thread(manual.make_standby, other)
+    after = manual.accepted_updates()
+    assert {rm_id: after[rm_id] - before[rm_id] for rm_id in IDS} == {active: 5, other: 0}
+
+
+async def test_silent_one_on_standby_costs_nothing(manual: Pair) -> None:
+    active = await asyncio.to_thread(manual.active)
+    silent = manual.resource_managers[next(rm_id for rm_id in IDS if rm_id != active)]
+    silent.pause()
+    try:
+        began = time.monotonic()
+        await send(manual, range(3100, 3105))
+        assert time.monotonic() - began < SOON_SECONDS
+    finally:
+        silent.resume()
+
+
+async def send(pair: Pair, memories_mib: Iterable[int]) -> None:
+    """Send updates one after another with a client that has no connection yet."""
+    cluster = configuration.read_clusters(pair.conf_dir)["default"]
+    node_id = NodeId.parse(pair.node_managers[0].node_id)
+    async with ResourceManagerClient(cluster, user="yarn", call_timeout_seconds=20) as client:
+        for memory_mib in memories_mib:
+            await client.update_node_resource([NodeResourceUpdate(node_id, Resource(memory_mib, 2))])

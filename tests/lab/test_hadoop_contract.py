@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the suites of the Hadoop adapter against the real ResourceManager of the lab."""
+"""Run the suites of the Hadoop adapter against real ResourceManagers, one lab for each tested version."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from lab.cluster import Lab
-from lab.hadoop.application import Application
 from lab.hadoop.options import YarnOptions
 from tests.contract.hadoop.backend import (
-    CONTAINER_MEMORY_MIB,
     EXPIRY_SECONDS,
     GPU,
     HEARTBEAT_SECONDS,
@@ -21,55 +20,42 @@ from tests.contract.hadoop.backend import (
     NODE_VCORES,
     OPERATOR,
     RmBackend,
-    Workload,
 )
 from tests.contract.hadoop.suite_capacity import *  # noqa: F403
 from tests.contract.hadoop.suite_nodes import *  # noqa: F403
-from yarn_copilot.hadoop import configuration
-from yarn_copilot.hadoop.model import NodeId
+from tests.contract.hadoop.suite_operations import *  # noqa: F403
+from tests.contract.hadoop.suite_operations import RmOperations
+from tests.contract.hadoop.suite_registrations import *  # noqa: F403
+from tests.lab.hadoop_backend import RealBackend, SharedApplication
+from yarn_copilot.hadoop import versions
 
 
-class RealBackend(RmBackend):
+@dataclass(frozen=True, slots=True)
+class VersionLab:
+    """Hold what all tests of one version share."""
+
+    lab: Lab
+    applications: SharedApplication
+    exclude_file: Path
+
+
+class RealOperations(RmOperations):
     """Be the lab's ResourceManager."""
 
-    def __init__(self, lab: Lab) -> None:
-        self._lab = lab
-        self.cluster = configuration.read_clusters(lab.yarn.conf_dir)["default"]
-        self.tracker_address = lab.yarn.tracker_address
-        self.busy_node = NodeId.parse(lab.yarn.node_managers[0].node_id)
+    def __init__(self, shared: VersionLab) -> None:
+        self.backend = RealBackend(shared.lab, shared.applications)
+        self._exclude_file = shared.exclude_file
 
-    async def restart(self) -> None:
-        await asyncio.to_thread(self._lab.yarn.stop_rm)
-        await asyncio.to_thread(self._lab.yarn.start_rm)
-
-    async def run(self, count: int, *, seconds: float | None = None, wait: bool = True) -> Workload:
-        application = await asyncio.to_thread(self._lab.submit, queue="root.batch.etl")
-        application.ask(count=count, memory_mib=CONTAINER_MEMORY_MIB, vcores=1, duration_seconds=seconds)
-        if wait:
-            await asyncio.to_thread(application.wait_running, count)
-            # A heartbeat tells the scheduler that they run; before it they cannot be chosen to die.
-            await asyncio.sleep(2 * HEARTBEAT_SECONDS)
-        return _RealWorkload(application)
+    def exclude(self, hosts: Collection[str]) -> None:
+        self._exclude_file.write_text("".join(f"{host}\n" for host in hosts))
 
 
-class _RealWorkload(Workload):
-    def __init__(self, application: Application) -> None:
-        self._application = application
-
-    def running(self) -> list[int]:
-        containers = self._application.containers()
-        return [index for index, container in enumerate(containers) if container.exit_status is None]
-
-    def exit_statuses(self) -> list[int]:
-        return [one.exit_status for one in self._application.completed() if one.exit_status is not None]
-
-    async def stop(self) -> None:
-        await asyncio.to_thread(self._application.stop)
-
-
-@pytest.fixture(scope="module")
-def yarn_lab() -> Iterator[Lab]:
-    """Run a ResourceManager and one NodeManager as the suites expect them."""
+@pytest.fixture(scope="module", params=versions.TESTED)
+def version_lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[VersionLab]:
+    """Run a ResourceManager and one NodeManager as the suites expect them, with labels and an exclude file."""
+    folder = tmp_path_factory.mktemp("operations")
+    exclude_file = folder / "exclude"
+    exclude_file.write_text("")
     options = YarnOptions(
         floor_memory_mib=NODE_MEMORY_MIB,
         floor_vcores=NODE_VCORES,
@@ -77,13 +63,25 @@ def yarn_lab() -> Iterator[Lab]:
         heartbeat_millis=int(HEARTBEAT_SECONDS * 1000),
         expiry_millis=int(EXPIRY_SECONDS * 1000),
         administrators=OPERATOR,
-        properties={"yarn.resource-types": GPU},
+        properties={
+            "yarn.resource-types": GPU,
+            "yarn.resourcemanager.nodes.exclude-path": str(exclude_file),
+            "yarn.node-labels.enabled": "true",
+            "yarn.node-labels.fs-store.root-dir": f"file://{folder}/labels",
+            "yarn.node-attribute.fs-store.root-dir": f"file://{folder}/attributes",
+        },
     )
-    with Lab(kubernetes=False, node_managers=1, yarn_options=options) as lab:
-        yield lab
+    with Lab(kubernetes=False, node_managers=1, hadoop_version=request.param, yarn_options=options) as lab:
+        yield VersionLab(lab, SharedApplication(lab), exclude_file)
 
 
 @pytest.fixture
-def rm_backend(yarn_lab: Lab) -> RmBackend:
+def rm_backend(version_lab: VersionLab) -> RmBackend:
     """Give the lab's ResourceManager to the suites."""
-    return RealBackend(yarn_lab)
+    return RealBackend(version_lab.lab, version_lab.applications)
+
+
+@pytest.fixture
+def rm_operations(version_lab: VersionLab) -> RmOperations:
+    """Give it to the suite of operators' calls."""
+    return RealOperations(version_lab)

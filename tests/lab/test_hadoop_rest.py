@@ -31,7 +31,7 @@ from yarn_copilot.hadoop.rest.transport import WebOptions, WebTransport
 GPU = "yarn.io/gpu"
 
 
-@pytest.fixture(scope="module", params=["3.5.0", "3.4.2", "3.3.6"])
+@pytest.fixture(scope="module", params=["3.5.0", "3.4.3", "3.3.6"])
 def yarn_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     """Run a ResourceManager and one NodeManager that is known by its address."""
     options = YarnOptions(floor_memory_mib=4096, floor_vcores=4, nameless=(1,), properties={"yarn.resource-types": GPU})

@@ -15,7 +15,7 @@ from lab.hadoop.options import YarnOptions
 from lab.processes import probes
 
 
-@pytest.fixture(params=["3.3.6", "3.4.2"])
+@pytest.fixture(params=["3.3.6", "3.4.3"])
 def older_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     """Run YARN alone in an older version, one of its NodeManagers without a name."""
     options = YarnOptions(nameless=(2,))

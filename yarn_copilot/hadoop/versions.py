@@ -27,7 +27,7 @@ class Version(NamedTuple):
 
 SAFE_TO_WRITE: Final = Version(3, 3, 1)
 FULL_GUARANTEES: Final = Version(3, 3, 0)
-TESTED: Final = ("3.3.6", "3.4.2", "3.5.0")
+TESTED: Final = ("3.3.6", "3.4.3", "3.5.0")
 """Versions that the tests run against."""
 
 

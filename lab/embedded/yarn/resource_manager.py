@@ -32,6 +32,16 @@ class UnknownNodeError(Exception):
         self.node_id = node_id
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatAnswer:
+    """Hold what a NodeManager is told; `resource` only once after an update."""
+
+    action: NodeAction
+    response_id: int = 0
+    resource: Resource | None = None
+    diagnostics: str = ""
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class RMNode:
     """Be one node as the ResourceManager sees it.
@@ -40,6 +50,7 @@ class RMNode:
         capability: changes with an update at once; the scheduler's own total follows.
         original: capability when graceful decommissioning began, restored by recommissioning.
         has_news: an update waits to be told in the next heartbeat answer.
+        last_answer: what the last heartbeat was answered, for its repetition.
         last_heartbeat: monotonic seconds.
     """
 
@@ -51,17 +62,8 @@ class RMNode:
     original: Resource | None = None
     has_news: bool = False
     response_id: int = 0
+    last_answer: HeartbeatAnswer = HeartbeatAnswer(action=NodeAction.NORMAL)
     last_heartbeat: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeartbeatAnswer:
-    """Hold what a NodeManager is told; `resource` only once after an update."""
-
-    action: NodeAction
-    response_id: int = 0
-    resource: Resource | None = None
-    diagnostics: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -115,12 +117,20 @@ class ResourceManagerState:
         old = self.nodes.get(node_id)
         if old is not None:
             self._end_all(old, [one for one in old.scheduler.containers if one not in kept], ExitStatus.ABORTED)
+            if kept:
+                self._reconnect(old, resource, now)
+                return HeartbeatAnswer(action=NodeAction.NORMAL)
         scheduler = SchedulerNode(total=resource)
         for container in kept:
             scheduler.add(container)
         self.inactive.pop(node_id, None)
         self.nodes[node_id] = RMNode(
-            node_id=node_id, http_port=http_port, capability=resource, scheduler=scheduler, last_heartbeat=now
+            node_id=node_id,
+            http_port=http_port,
+            capability=resource,
+            scheduler=scheduler,
+            has_news=old is not None and old.has_news,
+            last_heartbeat=now,
         )
         return HeartbeatAnswer(action=NodeAction.NORMAL)
 
@@ -130,7 +140,7 @@ class ResourceManagerState:
         if node is None:
             return HeartbeatAnswer(action=NodeAction.RESYNC, diagnostics=f"Node not found resyncing {node_id}")
         if response_id + 1 == node.response_id:
-            return HeartbeatAnswer(action=NodeAction.NORMAL, response_id=node.response_id)
+            return node.last_answer  # the NodeManager has not got it
         if response_id != node.response_id:
             self._deactivate(node, NodeState.REBOOTED)
             return HeartbeatAnswer(action=NodeAction.RESYNC, diagnostics="Too far behind rm response id")
@@ -145,7 +155,8 @@ class ResourceManagerState:
             self._place(node, now)
         news = node.capability if node.has_news else None
         node.has_news = False
-        return HeartbeatAnswer(action=NodeAction.NORMAL, response_id=node.response_id, resource=news)
+        node.last_answer = HeartbeatAnswer(action=NodeAction.NORMAL, response_id=node.response_id, resource=news)
+        return node.last_answer
 
     def unregister(self, node_id: NodeId) -> None:
         """Let a node go that stops in good order."""
@@ -234,6 +245,14 @@ class ResourceManagerState:
             node.capability, timeout_millis, now=now, invisible_seconds=self.rules.invisible_seconds
         )
         self._end_all(node, victims, ExitStatus.PREEMPTED)
+
+    def _reconnect(self, node: RMNode, resource: Resource, now: float) -> None:
+        """Keep a known node that says it still runs containers; only a total that differs touches its books."""
+        node.response_id = 0
+        node.last_heartbeat = now
+        if resource != node.capability:
+            node.capability = resource
+            self._update_scheduler(node, -1, now)
 
     def _set_health(self, node: RMNode, *, healthy: bool) -> None:
         """Move between RUNNING and UNHEALTHY; containers of an unhealthy node are lost, its capability stays."""

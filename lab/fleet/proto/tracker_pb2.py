@@ -25,31 +25,33 @@ _sym_db = _symbol_database.Default()
 from yarn_copilot.hadoop.proto import yarn_pb2 as yarn__copilot_dot_hadoop_dot_proto_dot_yarn__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dlab/fleet/proto/tracker.proto\x12\x18yarn_copilot.lab.tracker\x1a$yarn_copilot/hadoop/proto/yarn.proto\".\n\tMasterKey\x12\x0e\n\x06key_id\x18\x01 \x01(\x05\x12\x11\n\tkey_bytes\x18\x02 \x01(\x0c\"e\n\x10NodeHealthStatus\x12\x17\n\x0fis_node_healthy\x18\x01 \x01(\x08\x12\x15\n\rhealth_report\x18\x02 \x01(\t\x12!\n\x19last_health_report_millis\x18\x03 \x01(\x03\"\x9c\x01\n\nNodeStatus\x12\x31\n\x07node_id\x18\x01 \x01(\x0b\x32 .yarn_copilot.hadoop.yarn.NodeId\x12\x13\n\x0bresponse_id\x18\x02 \x01(\x05\x12\x46\n\x12node_health_status\x18\x04 \x01(\x0b\x32*.yarn_copilot.lab.tracker.NodeHealthStatus\"\xa6\x02\n\x1aRegisterNodeManagerRequest\x12\x31\n\x07node_id\x18\x01 \x01(\x0b\x32 .yarn_copilot.hadoop.yarn.NodeId\x12\x11\n\thttp_port\x18\x03 \x01(\x05\x12\x34\n\x08resource\x18\x04 \x01(\x0b\x32\".yarn_copilot.hadoop.yarn.Resource\x12\x12\n\nnm_version\x18\x05 \x01(\t\x12=\n\x11physical_resource\x18\t \x01(\x0b\x32\".yarn_copilot.hadoop.yarn.Resource\x12\x39\n\x0bnode_status\x18\x0c \x01(\x0b\x32$.yarn_copilot.lab.tracker.NodeStatus\"\xe1\x02\n\x1bRegisterNodeManagerResponse\x12G\n\x1a\x63ontainer_token_master_key\x18\x01 \x01(\x0b\x32#.yarn_copilot.lab.tracker.MasterKey\x12@\n\x13nm_token_master_key\x18\x02 \x01(\x0b\x32#.yarn_copilot.lab.tracker.MasterKey\x12\x39\n\x0bnode_action\x18\x03 \x01(\x0e\x32$.yarn_copilot.lab.tracker.NodeAction\x12\x15\n\rrm_identifier\x18\x04 \x01(\x03\x12\x1b\n\x13\x64iagnostics_message\x18\x05 \x01(\t\x12\x12\n\nrm_version\x18\x06 \x01(\t\x12\x34\n\x08resource\x18\x08 \x01(\x0b\x32\".yarn_copilot.hadoop.yarn.Resource\"\xf2\x01\n\x14NodeHeartbeatRequest\x12\x39\n\x0bnode_status\x18\x01 \x01(\x0b\x32$.yarn_copilot.lab.tracker.NodeStatus\x12R\n%last_known_container_token_master_key\x18\x02 \x01(\x0b\x32#.yarn_copilot.lab.tracker.MasterKey\x12K\n\x1elast_known_nm_token_master_key\x18\x03 \x01(\x0b\x32#.yarn_copilot.lab.tracker.MasterKey\"\xed\x02\n\x15NodeHeartbeatResponse\x12\x13\n\x0bresponse_id\x18\x01 \x01(\x05\x12G\n\x1a\x63ontainer_token_master_key\x18\x02 \x01(\x0b\x32#.yarn_copilot.lab.tracker.MasterKey\x12@\n\x13nm_token_master_key\x18\x03 \x01(\x0b\x32#.yarn_copilot.lab.tracker.MasterKey\x12\x39\n\x0bnode_action\x18\x04 \x01(\x0e\x32$.yarn_copilot.lab.tracker.NodeAction\x12&\n\x1enext_heartbeat_interval_millis\x18\x07 \x01(\x03\x12\x1b\n\x13\x64iagnostics_message\x18\x08 \x01(\t\x12\x34\n\x08resource\x18\x0e \x01(\x0b\x32\".yarn_copilot.hadoop.yarn.Resource\"Q\n\x1cUnRegisterNodeManagerRequest\x12\x31\n\x07node_id\x18\x01 \x01(\x0b\x32 .yarn_copilot.hadoop.yarn.NodeId\"\x1f\n\x1dUnRegisterNodeManagerResponse*2\n\nNodeAction\x12\n\n\x06NORMAL\x10\x00\x12\n\n\x06RESYNC\x10\x01\x12\x0c\n\x08SHUTDOWN\x10\x02')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dlab/fleet/proto/tracker.proto\x12\x18yarn_copilot.lab.tracker\x1a$yarn_copilot/hadoop/proto/yarn.proto\".\n\tMasterKey\x12\x0e\n\x06key_id\x18\x01 \x01(\x05\x12\x11\n\tkey_bytes\x18\x02 \x01(\x0c\"e\n\x10NodeHealthStatus\x12\x17\n\x0fis_node_healthy\x18\x01 \x01(\x08\x12\x15\n\rhealth_report\x18\x02 \x01(\t\x12!\n\x19last_health_report_millis\x18\x03 \x01(\x03\"\x9c\x01\n\nNodeStatus\x12\x31\n\x07node_id\x18\x01 \x01(\x0b\x32 .yarn_copilot.hadoop.yarn.NodeId\x12\x13\n\x0bresponse_id\x18\x02 \x01(\x05\x12\x46\n\x12node_health_status\x18\x04 \x01(\x0b\x32*.yarn_copilot.lab.tracker.NodeHealthStatus\"6\n\rApplicationId\x12\n\n\x02id\x18\x01 \x01(\x05\x12\x19\n\x11\x63luster_timestamp\x18\x02 \x01(\x03\"\xed\x02\n\x1aRegisterNodeManagerRequest\x12\x31\n\x07node_id\x18\x01 \x01(\x0b\x32 .yarn_copilot.hadoop.yarn.NodeId\x12\x11\n\thttp_port\x18\x03 \x01(\x05\x12\x34\n\x08resource\x18\x04 \x01(\x0b\x32\".yarn_copilot.hadoop.yarn.Resource\x12\x12\n\nnm_version\x18\x05 \x01(\t\x12\x45\n\x14running_applications\x18\x07 \x03(\x0b\x32\'.yarn_copilot.lab.tracker.ApplicationId\x12=\n\x11physical_resource\x18\t \x01(\x0b\x32\".yarn_copilot.hadoop.yarn.Resource\x12\x39\n\x0bnode_status\x18\x0c \x01(\x0b\x32$.yarn_copilot.lab.tracker.NodeStatus\"\xe1\x02\n\x1bRegisterNodeManagerResponse\x12G\n\x1a\x63ontainer_token_master_key\x18\x01 \x01(\x0b\x32#.yarn_copilot.lab.tracker.MasterKey\x12@\n\x13nm_token_master_key\x18\x02 \x01(\x0b\x32#.yarn_copilot.lab.tracker.MasterKey\x12\x39\n\x0bnode_action\x18\x03 \x01(\x0e\x32$.yarn_copilot.lab.tracker.NodeAction\x12\x15\n\rrm_identifier\x18\x04 \x01(\x03\x12\x1b\n\x13\x64iagnostics_message\x18\x05 \x01(\t\x12\x12\n\nrm_version\x18\x06 \x01(\t\x12\x34\n\x08resource\x18\x08 \x01(\x0b\x32\".yarn_copilot.hadoop.yarn.Resource\"\xf2\x01\n\x14NodeHeartbeatRequest\x12\x39\n\x0bnode_status\x18\x01 \x01(\x0b\x32$.yarn_copilot.lab.tracker.NodeStatus\x12R\n%last_known_container_token_master_key\x18\x02 \x01(\x0b\x32#.yarn_copilot.lab.tracker.MasterKey\x12K\n\x1elast_known_nm_token_master_key\x18\x03 \x01(\x0b\x32#.yarn_copilot.lab.tracker.MasterKey\"\xed\x02\n\x15NodeHeartbeatResponse\x12\x13\n\x0bresponse_id\x18\x01 \x01(\x05\x12G\n\x1a\x63ontainer_token_master_key\x18\x02 \x01(\x0b\x32#.yarn_copilot.lab.tracker.MasterKey\x12@\n\x13nm_token_master_key\x18\x03 \x01(\x0b\x32#.yarn_copilot.lab.tracker.MasterKey\x12\x39\n\x0bnode_action\x18\x04 \x01(\x0e\x32$.yarn_copilot.lab.tracker.NodeAction\x12&\n\x1enext_heartbeat_interval_millis\x18\x07 \x01(\x03\x12\x1b\n\x13\x64iagnostics_message\x18\x08 \x01(\t\x12\x34\n\x08resource\x18\x0e \x01(\x0b\x32\".yarn_copilot.hadoop.yarn.Resource\"Q\n\x1cUnRegisterNodeManagerRequest\x12\x31\n\x07node_id\x18\x01 \x01(\x0b\x32 .yarn_copilot.hadoop.yarn.NodeId\"\x1f\n\x1dUnRegisterNodeManagerResponse*2\n\nNodeAction\x12\n\n\x06NORMAL\x10\x00\x12\n\n\x06RESYNC\x10\x01\x12\x0c\n\x08SHUTDOWN\x10\x02')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'lab.fleet.proto.tracker_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_NODEACTION']._serialized_start=1789
-  _globals['_NODEACTION']._serialized_end=1839
+  _globals['_NODEACTION']._serialized_start=1916
+  _globals['_NODEACTION']._serialized_end=1966
   _globals['_MASTERKEY']._serialized_start=97
   _globals['_MASTERKEY']._serialized_end=143
   _globals['_NODEHEALTHSTATUS']._serialized_start=145
   _globals['_NODEHEALTHSTATUS']._serialized_end=246
   _globals['_NODESTATUS']._serialized_start=249
   _globals['_NODESTATUS']._serialized_end=405
-  _globals['_REGISTERNODEMANAGERREQUEST']._serialized_start=408
-  _globals['_REGISTERNODEMANAGERREQUEST']._serialized_end=702
-  _globals['_REGISTERNODEMANAGERRESPONSE']._serialized_start=705
-  _globals['_REGISTERNODEMANAGERRESPONSE']._serialized_end=1058
-  _globals['_NODEHEARTBEATREQUEST']._serialized_start=1061
-  _globals['_NODEHEARTBEATREQUEST']._serialized_end=1303
-  _globals['_NODEHEARTBEATRESPONSE']._serialized_start=1306
-  _globals['_NODEHEARTBEATRESPONSE']._serialized_end=1671
-  _globals['_UNREGISTERNODEMANAGERREQUEST']._serialized_start=1673
-  _globals['_UNREGISTERNODEMANAGERREQUEST']._serialized_end=1754
-  _globals['_UNREGISTERNODEMANAGERRESPONSE']._serialized_start=1756
-  _globals['_UNREGISTERNODEMANAGERRESPONSE']._serialized_end=1787
+  _globals['_APPLICATIONID']._serialized_start=407
+  _globals['_APPLICATIONID']._serialized_end=461
+  _globals['_REGISTERNODEMANAGERREQUEST']._serialized_start=464
+  _globals['_REGISTERNODEMANAGERREQUEST']._serialized_end=829
+  _globals['_REGISTERNODEMANAGERRESPONSE']._serialized_start=832
+  _globals['_REGISTERNODEMANAGERRESPONSE']._serialized_end=1185
+  _globals['_NODEHEARTBEATREQUEST']._serialized_start=1188
+  _globals['_NODEHEARTBEATREQUEST']._serialized_end=1430
+  _globals['_NODEHEARTBEATRESPONSE']._serialized_start=1433
+  _globals['_NODEHEARTBEATRESPONSE']._serialized_end=1798
+  _globals['_UNREGISTERNODEMANAGERREQUEST']._serialized_start=1800
+  _globals['_UNREGISTERNODEMANAGERREQUEST']._serialized_end=1881
+  _globals['_UNREGISTERNODEMANAGERRESPONSE']._serialized_start=1883
+  _globals['_UNREGISTERNODEMANAGERRESPONSE']._serialized_end=1914
 # @@protoc_insertion_point(module_scope)

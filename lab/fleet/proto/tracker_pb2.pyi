@@ -1,8 +1,9 @@
 from yarn_copilot.hadoop.proto import yarn_pb2 as _yarn_pb2
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Mapping as _Mapping
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -44,21 +45,31 @@ class NodeStatus(_message.Message):
     node_health_status: NodeHealthStatus
     def __init__(self, node_id: _Optional[_Union[_yarn_pb2.NodeId, _Mapping]] = ..., response_id: _Optional[int] = ..., node_health_status: _Optional[_Union[NodeHealthStatus, _Mapping]] = ...) -> None: ...
 
+class ApplicationId(_message.Message):
+    __slots__ = ("id", "cluster_timestamp")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    cluster_timestamp: int
+    def __init__(self, id: _Optional[int] = ..., cluster_timestamp: _Optional[int] = ...) -> None: ...
+
 class RegisterNodeManagerRequest(_message.Message):
-    __slots__ = ("node_id", "http_port", "resource", "nm_version", "physical_resource", "node_status")
+    __slots__ = ("node_id", "http_port", "resource", "nm_version", "running_applications", "physical_resource", "node_status")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     HTTP_PORT_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NM_VERSION_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_APPLICATIONS_FIELD_NUMBER: _ClassVar[int]
     PHYSICAL_RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NODE_STATUS_FIELD_NUMBER: _ClassVar[int]
     node_id: _yarn_pb2.NodeId
     http_port: int
     resource: _yarn_pb2.Resource
     nm_version: str
+    running_applications: _containers.RepeatedCompositeFieldContainer[ApplicationId]
     physical_resource: _yarn_pb2.Resource
     node_status: NodeStatus
-    def __init__(self, node_id: _Optional[_Union[_yarn_pb2.NodeId, _Mapping]] = ..., http_port: _Optional[int] = ..., resource: _Optional[_Union[_yarn_pb2.Resource, _Mapping]] = ..., nm_version: _Optional[str] = ..., physical_resource: _Optional[_Union[_yarn_pb2.Resource, _Mapping]] = ..., node_status: _Optional[_Union[NodeStatus, _Mapping]] = ...) -> None: ...
+    def __init__(self, node_id: _Optional[_Union[_yarn_pb2.NodeId, _Mapping]] = ..., http_port: _Optional[int] = ..., resource: _Optional[_Union[_yarn_pb2.Resource, _Mapping]] = ..., nm_version: _Optional[str] = ..., running_applications: _Optional[_Iterable[_Union[ApplicationId, _Mapping]]] = ..., physical_resource: _Optional[_Union[_yarn_pb2.Resource, _Mapping]] = ..., node_status: _Optional[_Union[NodeStatus, _Mapping]] = ...) -> None: ...
 
 class RegisterNodeManagerResponse(_message.Message):
     __slots__ = ("container_token_master_key", "nm_token_master_key", "node_action", "rm_identifier", "diagnostics_message", "rm_version", "resource")

@@ -8,11 +8,13 @@ import itertools
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 from lab.embedded.yarn import EmbeddedContainer, EmbeddedYarn
+from lab.embedded.yarn.resource_manager import NodeAction
 from lab.fleet import Fleet, FleetOptions
+from tests.contract.hadoop.differences import EMBEDDED, Behaviour
 from yarn_copilot.hadoop import configuration
 from yarn_copilot.hadoop.client import ResourceManagerClient
 from yarn_copilot.hadoop.configuration import ClusterConfiguration
@@ -44,7 +46,11 @@ class Workload(ABC):
 
     @abstractmethod
     async def stop(self) -> None:
-        """End the application with all its containers."""
+        """Take back what was asked for and end its containers."""
+
+
+Registration = Callable[[Resource], Awaitable[None]]
+"""Registers the busy node with a total."""
 
 
 class RmBackend(ABC):
@@ -52,6 +58,7 @@ class RmBackend(ABC):
     type yarn.io/gpu, only `yarn` may change nodes, queues of the lab, one NodeManager of 4096 MiB and 8 vcores.
     """
 
+    behaviour: Behaviour
     cluster: ClusterConfiguration
     tracker_address: str
     busy_node: NodeId
@@ -61,13 +68,24 @@ class RmBackend(ABC):
         """Stop the ResourceManager and start it again."""
 
     @abstractmethod
-    async def run(self, count: int, *, seconds: float | None = None, wait: bool = True) -> Workload:
+    async def run(
+        self, count: int, *, seconds: float | None = None, wait: bool = True, is_alone: bool = False
+    ) -> Workload:
         """Start containers of 512 MiB and one vcore on the busy node.
 
         Args:
             count: how many are asked for.
             seconds: how long each runs; None: until the end.
             wait: return only when all run.
+            is_alone: in an application of their own, which ends with them.
+        """
+
+    @abstractmethod
+    def register_again(self, workload: Workload) -> AbstractAsyncContextManager[Registration]:
+        """Keep the busy NodeManager from speaking, and give what registers in its name.
+
+        It says that it still runs the workload's application, as a NodeManager does that was started anew with its
+        containers kept. Afterwards the true one is heard again; its containers may be lost then.
         """
 
     def client(self, user: str = OPERATOR) -> ResourceManagerClient:
@@ -76,21 +94,25 @@ class RmBackend(ABC):
 
     @asynccontextmanager
     async def fleet(self, count: int = 3, *, memory_mib: int = 8192, vcores: int = 8) -> AsyncIterator[Fleet]:
-        """Run NodeManagers that no other test uses."""
-        node_ids = [NodeId(_fresh_address(), 8041) for _ in range(count)]
+        """Run NodeManagers that no other test uses; afterwards they are SHUTDOWN, so that no container is put there."""
+        node_ids = [fresh_node_id() for _ in range(count)]
         gpus = (ResourceInformation(GPU, 2, ""),)
         options = FleetOptions(resource=Resource(memory_mib, vcores, gpus), heartbeat_seconds=HEARTBEAT_SECONDS)
         async with Fleet(self.tracker_address, node_ids, options=options) as fleet:
             yield fleet
+            await fleet.say_farewell()
 
 
-def _fresh_address() -> str:
+def fresh_node_id() -> NodeId:
+    """Name a NodeManager that no other test uses."""
     number = next(_addresses)
-    return f"10.99.{number // 250}.{number % 250 + 1}"
+    return NodeId(f"10.99.{number // 250}.{number % 250 + 1}", 8041)
 
 
 class EmbeddedBackend(RmBackend):
     """Be the ResourceManager inside this process."""
+
+    behaviour = EMBEDDED
 
     def __init__(self, yarn: EmbeddedYarn, directory: Path) -> None:
         self.yarn = yarn
@@ -101,7 +123,9 @@ class EmbeddedBackend(RmBackend):
     async def restart(self) -> None:
         await self.yarn.restart_rm()
 
-    async def run(self, count: int, *, seconds: float | None = None, wait: bool = True) -> Workload:
+    async def run(
+        self, count: int, *, seconds: float | None = None, wait: bool = True, is_alone: bool = False
+    ) -> Workload:
         application = self.yarn.new_application()
         self.yarn.ask(
             "root.batch.etl",
@@ -115,6 +139,22 @@ class EmbeddedBackend(RmBackend):
         if wait:
             await until(lambda: done(workload.launched() == count))
         return workload
+
+    @asynccontextmanager
+    async def register_again(self, workload: Workload) -> AsyncIterator[Registration]:
+        manager = self.yarn.node_managers[self.busy_node]
+        manager.is_reachable = False
+
+        async def register(resource: Resource) -> None:
+            assert isinstance(workload, _EmbeddedWorkload)
+            containers = [one for one in self.yarn.running() if one.node_id == self.busy_node]
+            answer = self.yarn.state.register(
+                self.busy_node, resource, http_port=manager.http_port, now=self.yarn.now(), containers=containers
+            )
+            assert answer.action is NodeAction.NORMAL
+
+        yield register
+        manager.is_reachable = True
 
 
 class _EmbeddedWorkload(Workload):

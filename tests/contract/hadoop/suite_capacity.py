@@ -92,12 +92,6 @@ async def assert_youngest_died(workload: Workload, *, left: list[int]) -> None:
     assert workload.exit_statuses() == [PREEMPTED] * (4 - len(left))
 
 
-async def test_shrink_with_a_negative_timeout_kills_nothing_on_a_node_never_armed(rm_backend: RmBackend) -> None:
-    async with busy(rm_backend, never_armed=True) as (client, workload):
-        await change(client, rm_backend.busy_node, TWO_FIT, timeout_millis=-1)
-        await assert_nothing_dies(workload)
-
-
 async def test_shrink_with_timeout_zero_kills_the_youngest_at_once(rm_backend: RmBackend) -> None:
     async with busy(rm_backend) as (client, workload):
         await change(client, rm_backend.busy_node, TWO_FIT, timeout_millis=0)
@@ -132,7 +126,9 @@ async def test_far_deadline_disarms_an_armed_node_for_good(rm_backend: RmBackend
         await assert_nothing_dies(workload)
 
 
-async def test_equal_value_is_ignored_together_with_its_timeout(rm_backend: RmBackend) -> None:
+async def test_equal_value_is_ignored_with_its_timeout_and_a_negative_one_kills_nothing_on_a_node_never_armed(
+    rm_backend: RmBackend,
+) -> None:
     async with busy(rm_backend, never_armed=True) as (client, workload):
         await change(client, rm_backend.busy_node, FULL, timeout_millis=0)
         await change(client, rm_backend.busy_node, TWO_FIT, timeout_millis=-1)

@@ -60,7 +60,7 @@ async def test_service_status_is_unknown_without_high_availability(rm_operations
 async def test_running_application_is_listed_with_what_it_uses(rm_operations: RmOperations) -> None:
     backend = rm_operations.backend
     async with backend.client() as client:
-        workload = await backend.run(3)
+        workload = await backend.run(3, is_alone=True)
         try:
             # Hadoop 3.3 knows the queue by the name it was submitted with, later ones by its last part too.
             queues = ["root.batch.etl", "etl"]

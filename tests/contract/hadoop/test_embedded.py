@@ -3,3 +3,4 @@
 
 from tests.contract.hadoop.suite_capacity import *  # noqa: F403
 from tests.contract.hadoop.suite_nodes import *  # noqa: F403
+from tests.contract.hadoop.suite_registrations import *  # noqa: F403

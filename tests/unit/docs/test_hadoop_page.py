@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from lab.hadoop import jars
+from tests.contract.hadoop.differences import BEHAVIOURS
 from yarn_copilot.cli.doctor.findings import Check
 from yarn_copilot.config.fields import setting_fields
 from yarn_copilot.hadoop import configuration_defaults as keys
@@ -46,6 +48,10 @@ def test_settings_that_the_page_names_exist() -> None:
 def test_versions_and_limits_are_those_of_the_code() -> None:
     header = next(line for line in TEXT.splitlines() if line.startswith("| what | embedded"))
     assert re.findall(r"\d+\.\d+\.\d+", header) == list(versions.TESTED)
+    # Both suites take their versions from these two; so what the page says of every version is what runs.
+    assert tuple(BEHAVIOURS) == versions.TESTED == jars.VERSIONS
+    contract = next(line for line in TEXT.splitlines() if line.startswith("| RPC: "))
+    assert contract.count("| yes ") == 1 + len(versions.TESTED)
     assert f"| {versions.SAFE_TO_WRITE} and newer |" in TEXT
     assert f"at most {SUBSTITUTIONS_MAX} times in one value" in TEXT
     mebibytes = (xmlfile.FILE_BYTES_MAX >> 20, xmlfile.TOTAL_BYTES_MAX >> 20)
