@@ -64,6 +64,7 @@ async def busy(
             yield client, workload
         finally:
             await workload.stop()
+            await change(client, backend.busy_node, FULL, timeout_millis=FAR)  # as others expect it
 
 
 async def is_running(client: ResourceManagerClient, backend: RmBackend) -> bool:
