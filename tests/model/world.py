@@ -41,8 +41,8 @@ class Late(StrEnum):
     HEARTBEAT = "heartbeat"
     """The NodeManager adopts a new total later, and the ResourceManager may fail over before.
 
-    A report that is taken and the answer that brings the total are one step here. The real one can lose the answer after
-    it took the report, and tells the total again with the next; what is proven in between is not looked at.
+    A report that is taken and the answer that brings the total are one step here. The real one can lose the answer
+    after it took the report, and tells the total again with the next; what is proven in between is not looked at.
     """
     RESTART = "restart"
     """The NodeManager restarts with its configured capacity."""
