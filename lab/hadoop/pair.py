@@ -41,8 +41,8 @@ NODE_MANAGER_FAILOVER: Final = {
     "yarn.client.failover-sleep-base-ms": "50",
     "yarn.client.failover-sleep-max-ms": "100",
     # A heartbeat to a ResourceManager that was frozen would hold a NodeManager for two minutes.
-    "ipc.client.rpc-timeout.ms": "1000",
-    "ipc.ping.interval": "500",
+    "ipc.client.rpc-timeout.ms": "2000",
+    "ipc.ping.interval": "1000",
 }
 """What decides how soon NodeManagers are at the new active one; docs/hadoop.md recommends these keys."""
 _BY_USER: Final = b"\x0a\x02\x08\x00"

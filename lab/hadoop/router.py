@@ -76,6 +76,8 @@ class FederatedYarn:
             "yarn.resourcemanager.cluster-id": SUB_CLUSTER,
             # A Router that asked before the sub-cluster was there would believe for five minutes that there is none.
             "yarn.federation.cache-ttl.secs": "1",
+            # It counts as running from its first sign of life on, by default after half a minute.
+            "yarn.federation.state-store.heartbeat.initial-delay": "1",
         }
         self.yarn = Yarn(
             group,

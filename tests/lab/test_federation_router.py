@@ -48,7 +48,7 @@ async def test_router_lists_nodes_and_refuses_to_change_them_which_their_own_res
             except errors.RemoteCallError:
                 return False
 
-        await until(is_listed, seconds=60)
+        await until(is_listed, seconds=120)
         for call in (through.update_node_resource(update), through.check_for_decommissioning_nodes()):
             with pytest.raises(errors.FederationRouterError, match="sub-cluster's own ResourceManagers") as caught:
                 await call
