@@ -15,6 +15,7 @@ from fractions import Fraction
 from batch_resources.annotations.orders import NO_ORDERS, Orders
 from batch_resources.annotations.origin import OriginReading
 from batch_resources.dips import Dip
+from batch_resources.giving_way import GivingWay, Levels, Overcommit
 from batch_resources.growth import Window
 from batch_resources.planner.boundary import Why
 from batch_resources.planner.standing import Standing
@@ -71,6 +72,14 @@ class ManagerKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """Hold what runs on a node, and when the read that says so began."""
+
+    holds: BatchResources
+    read_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerObservation:
     """Hold what is known of one NodeManager of the node.
 
@@ -89,6 +98,9 @@ class ManagerObservation:
         retry_at: no update before this moment (back-off after an "unrecognized node" answer).
         cluster_is_known: a cluster of that id is configured.
         drains: it is to become empty: its capacity goes to the floor and stays there.
+        overcommit: what our newest update left at the ResourceManager.
+        levels: targets since the node has been over origin.
+        running: what still runs there by the newest word of the node itself or of the ResourceManager.
     """
 
     key: ManagerKey
@@ -104,6 +116,9 @@ class ManagerObservation:
     outlives_earlier_leaders: bool = False
     cluster_is_known: bool = True
     drains: bool = False
+    overcommit: Overcommit = field(default_factory=Overcommit)
+    levels: Levels = ()
+    running: Running | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +185,9 @@ class NodeObservation:
         is_abandoned: no NodeManager has been here for as long as a lost one is believed to hold its last use.
         dip: what kind of origin this is, since when, and what it was before; None where that is not followed.
         standing: where the boundary stood after the plan before, for cpu and memory; None for the first.
+        lingering: what containers hold that YARN does not count any more; part of Y for everybody but YARN.
+        lingering_is_known: otherwise it may be more, and no claim falls.
+        over_since: since when `O < K + P + Y` has held without a break; None when it does not, or is not known.
     """
 
     node: str
@@ -190,6 +208,9 @@ class NodeObservation:
     is_abandoned: bool = False
     dip: Dip | None = None
     standing: tuple[Standing, ...] | None = None
+    lingering: BatchResources = ZERO_BATCH
+    lingering_is_known: bool = True
+    over_since: float | None = None
 
 
 class ClaimAction(StrEnum):
@@ -212,6 +233,8 @@ class ManagerPlan:
         claim: its part of T.
         update: the value to send now, on the way to the target; None for the target itself.
         is_held_back: an update would be sent now, if the node were not left alone (see the node's holds).
+        giving_way: the stage in which it gives back what it uses beyond its part, with the update's deadline.
+        kill_ask: what is to be freed on the node itself now; None for nothing.
     """
 
     key: ManagerKey
@@ -221,6 +244,8 @@ class ManagerPlan:
     holds: tuple[Hold, ...] = ()
     update: YarnResources | None = None
     is_held_back: bool = False
+    giving_way: GivingWay = field(default_factory=GivingWay)
+    kill_ask: BatchResources | None = None
 
     @property
     def next_value(self) -> YarnResources | None:
@@ -240,6 +265,7 @@ class NodePlan:
         claim: T as it should be; None when there is nothing to claim.
         claim_action: whether the annotation has to change for it.
         recheck_at: moment at which the passing of time alone may change the decision.
+        over_since: since when the node has been over origin, see `NodeObservation`.
         wants_fresh_read: the next step lacks nothing but a fresh read of the Node and its pods.
         held_back: what would become of the annotation now, if the node were not left alone.
         demand: what the boundary was decided from; None outside of mode strict.
@@ -264,3 +290,4 @@ class NodePlan:
     boundary: tuple[Why, ...] = ()
     standing: tuple[Standing, ...] | None = None
     forces_publication: bool = False
+    over_since: float | None = None

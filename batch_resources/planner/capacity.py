@@ -7,6 +7,7 @@ cannot be read keeps the larger of its capacity and its use out of the others' b
 
 from __future__ import annotations
 
+from batch_resources.giving_way import is_near
 from batch_resources.ledger import Hold, ManagerObservation, ManagerPlan, NodeObservation
 from batch_resources.planner.claim import manager_claim
 from batch_resources.planner.policy import Policy
@@ -134,6 +135,8 @@ def _target(
         holds = (Hold.FLOOR_OVERCOMMIT,)
     if not may_grow:
         return capacity.at_most(target), holds
+    if manager.used is not None and not manager.used.fits_in(target) and is_near(capacity, target):
+        return capacity, holds
     if _is_small_growth(capacity, target, policy.dead_band):
         return capacity, (*holds, Hold.DEAD_BAND)
     return target, holds

@@ -29,7 +29,7 @@ def plan_claim(
     Returns:
         The claim wanted (None: no entry), what to do with the annotation, and why less was done than wanted.
     """
-    wanted = _sum(managers) + _unread_rest(node, managers) if node.managers else None
+    wanted = _sum(managers) + _unread_rest(node, managers) + node.lingering if node.managers else None
     if node.claim_is_foreign:
         return wanted, ClaimAction.KEEP, (Hold.FOREIGN_WRITER,)
     if node.others is None:
@@ -54,7 +54,7 @@ def plan_release(node: NodeObservation) -> tuple[BatchResources | None, ClaimAct
 
 
 def _fall_is_proven(node: NodeObservation) -> bool:
-    return all(manager.used_is_proven for manager in node.managers)
+    return node.lingering_is_known and all(manager.used_is_proven for manager in node.managers)
 
 
 def _unread_rest(node: NodeObservation, managers: tuple[ManagerPlan, ...]) -> BatchResources:

@@ -40,7 +40,8 @@ class Inputs:
         origin: O; None when unknown.
         lowest: smallest origin of the growth window; None when origin is unknown.
         reserve: R.
-        budget: `O' - P - R - K`, floored at zero, O' being the window minimum; None when a part is unknown.
+        budget: `O' - P - R - K` less what lingers, floored at zero, O' being the window minimum; None when a part is
+            unknown.
         may_grow: whether the inputs are good enough for an increase.
     """
 
@@ -100,7 +101,7 @@ def _origin_is_unknown(holds: list[Hold]) -> bool:
 def _budget(node: NodeObservation, lowest: BatchResources | None, reserve: BatchResources) -> BatchResources | None:
     if lowest is None or node.others is None or node.requested is None:
         return None
-    return (lowest - node.others - reserve - node.requested).floored()
+    return (lowest - node.others - reserve - node.requested - node.lingering).floored()
 
 
 def recheck_at(node: NodeObservation, policy: Policy, origin: BatchResources | None, now: float) -> float | None:

@@ -98,7 +98,9 @@ def _is_at_floor(manager: ManagerObservation, policy: Policy) -> bool:
 def _held_back(plan: NodePlan, hold: Hold) -> NodePlan:
     """Keep the decisions and let none of them be carried out."""
     managers = tuple(
-        replace(decision, sends_update=False, is_held_back=decision.is_held_back or decision.sends_update)
+        replace(
+            decision, sends_update=False, kill_ask=None, is_held_back=decision.is_held_back or decision.sends_update
+        )
         for decision in plan.managers
     )
     held_back = plan.held_back if plan.claim_action is ClaimAction.KEEP else plan.claim_action

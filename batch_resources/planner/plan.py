@@ -7,6 +7,7 @@ from typing import Protocol
 
 from batch_resources.ledger import NodeObservation, NodePlan
 from batch_resources.planner import shared, strict
+from batch_resources.planner.giving_way import give_way
 from batch_resources.planner.orders import obey
 from batch_resources.planner.policy import Mode, Policy
 
@@ -21,4 +22,4 @@ class Planner(Protocol):
 def plan_node(node: NodeObservation, policy: Policy, *, now: float) -> NodePlan:
     """Decide what both sides may have on one node; see `shared` and `strict` for the rules."""
     plan = strict.plan_node if policy.mode is Mode.STRICT else shared.plan_node
-    return obey(node, plan(node, policy, now=now), policy)
+    return obey(node, give_way(node, plan(node, policy, now=now), policy, now=now), policy)

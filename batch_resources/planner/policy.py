@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from batch_resources.dips import DipTimes
+from batch_resources.giving_way import Stages
 from batch_resources.resources import ZERO_BATCH, ZERO_YARN, BatchResources, YarnResources
 from batch_resources.units import UnitModel
 
@@ -93,6 +94,7 @@ class Policy:
         boundary: mode strict's part.
         observes: decide everything and let nothing be written.
         dips: for how long a dip of origin, or its end, is not believed.
+        giving_way: when containers may be killed for what Kubernetes or the node needs back.
     """
 
     units: UnitModel
@@ -108,6 +110,7 @@ class Policy:
     boundary: Boundary = field(default_factory=Boundary)
     observes: bool = False
     dips: DipTimes = field(default_factory=DipTimes)
+    giving_way: Stages = field(default_factory=Stages)
 
     def reserve(self, origin: BatchResources) -> BatchResources:
         """Compute R for an origin: percentage rounded up, plus the absolute part."""

@@ -77,7 +77,7 @@ def plan_node(node: NodeObservation, policy: Policy, *, now: float) -> NodePlan:
         claim_action=action,
         holds=(*inputs.holds, *limit_holds(inputs.budget, node.orders), *claim_holds, *_waits(node, policy, decisions)),
         recheck_at=_next_moment(node, policy, inputs, decisions, wish, now),
-        wants_fresh_read=any(decision.wants_fresh_read for decision in decisions),
+        wants_fresh_read=any(decision.wants_fresh_read for decision in decisions) or _is_half_known(amounts, decisions),
         demand=node.demand,
         boundary=() if wish is None else wish.why,
         standing=node.standing if wish is None else wish.standing,
@@ -139,8 +139,17 @@ def _amounts(
         is_settled=_is_settled_at(node, policy, now),
         counter_is_ours=open_.counter_is_ours,
         has_outstanding_patch=open_.has_outstanding_patch,
-        managers=managers,
+        managers=(*managers, *_lingering(node, pick)),
     )
+
+
+def _lingering(node: NodeObservation, pick: Pick) -> tuple[ManagerAmounts, ...]:
+    """Let what lingers stand as a NodeManager that holds so much, is never told anything, and only becomes less."""
+    amount = pick(node.lingering)
+    if not amount and node.lingering_is_known:
+        return ()
+    proven = amount if node.lingering_is_known else None
+    return (ManagerAmounts(capacity=None, used=amount, proven=proven, goal=amount),)
 
 
 def _fresh_requested(node: NodeObservation, policy: Policy, now: float) -> BatchResources | None:
@@ -210,6 +219,17 @@ def _claim(
         nudge_at = _nudge_at(node, policy)
         wants_write = nudge_at is not None and now >= nudge_at
     return claim, ClaimAction.WRITE if wants_write else ClaimAction.KEEP, holds
+
+
+def _is_half_known(amounts: tuple[NodeAmounts, ...], decisions: tuple[Decision, ...]) -> bool:
+    """Tell whether one resource could move, and the message cannot go because the other one lacks a fresh read."""
+    for index in range(len(amounts[0].managers)):
+        values = [decision.capacities[index] for decision in decisions]
+        if None in values and any(
+            changes_something(amount.managers[index], value) for amount, value in zip(amounts, values, strict=True)
+        ):
+            return True
+    return False
 
 
 def _waits(node: NodeObservation, policy: Policy, decisions: tuple[Decision, ...]) -> tuple[Hold, ...]:

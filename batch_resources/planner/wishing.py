@@ -75,7 +75,7 @@ def used_by_yarn(node: NodeObservation, policy: Policy) -> BatchResources:
 def _shares(
     node: NodeObservation, budget: BatchResources, origin: BatchResources, reserve: BatchResources, policy: Policy
 ) -> tuple[Shares, ...]:
-    boundary, claimed = policy.boundary, node.claimed or ZERO_BATCH
+    boundary, claimed = policy.boundary, ((node.claimed or ZERO_BATCH) - node.lingering).floored()
     used = used_by_yarn(node, policy)
     unit = BatchResources(cpu_milli=policy.units.milli_cores_per_vcore, memory_bytes=BYTES_PER_MIB)
     kubernetes_minimum, yarn_minimum = boundary.kubernetes_minimum.of(origin), boundary.yarn_minimum.of(origin)

@@ -8,13 +8,13 @@ victims needs use, start and whether it is an ApplicationMaster. Unknown values 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
 from batch_resources.keys import BATCH_CPU, BATCH_MEMORY
-from batch_resources.resources import BatchResources
+from batch_resources.resources import ZERO_BATCH, BatchResources
 from batch_resources.victims import ExecutionType
 from nm_proxy.containers import NodeContainer
 from nm_proxy.draining import DrainState
@@ -157,6 +157,7 @@ class State(Struct, frozen=True, rename="camel"):
     Attributes:
         drain: active, draining or drained.
         containers: how many have processes, or are live by the NodeManager's word.
+        running: what the containers hold that have processes and do not linger.
         node_manager: how the NodeManager answers.
         node_id: host:port as the ResourceManager knows it; empty before the NodeManager said it.
     """
@@ -164,6 +165,7 @@ class State(Struct, frozen=True, rename="camel"):
     drain: str
     containers: int
     lingering: LingeringState
+    running: Amount
     node_manager: str
     node_id: str
 
@@ -213,16 +215,30 @@ def kill_answer(room: RoomMade) -> KillAnswer:
 
 
 def state(
-    drain: DrainState, containers: int, lingering: Mapping[str, Lingering], view: NodeManagerView, *, now: float
+    drain: DrainState,
+    containers: Sequence[NodeContainer],
+    lingering: Mapping[str, Lingering],
+    view: NodeManagerView,
+    *,
+    now: float,
 ) -> State:
     """Shape the state of the node."""
     return State(
         drain=drain.value,
-        containers=containers,
+        containers=len(containers),
+        running=_running(containers, lingering),
         lingering=_lingering(lingering.values(), now),
         node_manager=view.answering.value,
         node_id=view.info.node_id if view.info else "",
     )
+
+
+def _running(containers: Iterable[NodeContainer], lingering: Mapping[str, Lingering]) -> Amount:
+    total = ZERO_BATCH
+    for container in containers:
+        if container.processes and container.container_id not in lingering:
+            total = total + container.holds
+    return _amount(total)
 
 
 def quantities(amount: BatchResources) -> dict[str, str]:

@@ -42,7 +42,7 @@ class CopilotNode:
 
     async def state(self) -> answers.State:
         """Read the state of the node."""
-        count = len(await self.containers())
+        here = await self.containers()
         return answers.state(
-            self.drain.state(containers=count), count, self.lingering(), self.view(), now=self.monotonic()
+            self.drain.state(containers=len(here)), here, self.lingering(), self.view(), now=self.monotonic()
         )

@@ -19,9 +19,10 @@ from yarn_copilot.cli.place import Place, find_place
 from yarn_copilot.cli.reloading import ReloadTeller
 from yarn_copilot.cli.supervising import Tasks, stop_on_signals
 from yarn_copilot.config.loading import CONTROLLER, load_settings, settings_hash
-from yarn_copilot.config.settings import Settings
+from yarn_copilot.config.settings import NodeAgentSettings, Settings
 from yarn_copilot.config.watching import ConfigWatcher
 from yarn_copilot.controller.api.server import APIServer
+from yarn_copilot.controller.ports import MakeNodeAgent
 from yarn_copilot.controller.program import Controller, Outside
 from yarn_copilot.controller.reading import Reader
 from yarn_copilot.controller.steps import StepListener, ignore
@@ -33,6 +34,7 @@ from yarn_copilot.kube.clock import SystemClock
 from yarn_copilot.kube.credentials import find_credentials
 from yarn_copilot.kube.events import EventRecorder
 from yarn_copilot.kube.lease import LeaseElector, LeaseSettings, Observer, SoleLeader
+from yarn_copilot.node_agent.client import NodeAgentClient
 from yarn_copilot.observability.logging import configure_logging
 from yarn_copilot.observability.metrics import Metrics
 
@@ -194,6 +196,7 @@ async def _build(
             metrics=metrics,
             decide=hooks.decide,
             on_step=hooks.on_step,
+            make_agent=_agents(settings.node_agents),
         ),
     )
     teller = ReloadTeller(config, settings, metrics=metrics, events=events, apply=controller.apply)
@@ -246,3 +249,20 @@ def _elector(client: KubeClient, settings: Settings, place: Place) -> LeaseElect
             longest_call_seconds=max(settings.kubernetes.request_timeout_seconds, settings.hadoop.call_timeout_seconds),
         ),
     )
+
+
+def _agents(settings: NodeAgentSettings) -> MakeNodeAgent | None:
+    """Give how the programs beside NodeManagers are reached; None when nobody is to be asked."""
+    if not settings.enabled:
+        return None
+
+    def make(address: str) -> NodeAgentClient:
+        return NodeAgentClient(
+            f"{'https' if settings.tls else 'http'}://{address}",
+            timeout_seconds=settings.timeout_seconds,
+            token_file=settings.token_file,
+            ca_file=settings.ca_file,
+            server_name=settings.server_name,
+        )
+
+    return make

@@ -34,6 +34,7 @@ RULE_SENTENCES: Final[tuple[str, ...]] = (
     "`capacity.strict.fresh_read_seconds` is below `capacity.strict.settle_seconds`.",
     "`capacity.strict.force_publication` is off with `capacity.cpu_unit: physical`, which counts vcores by the "
     "annotation that it removes for a moment.",
+    "With `capacity.giving_way.forced`, `node_agents` are enabled, with `tls` and a `token_file`.",
     "`yarn.confirm_interval_seconds` is at most `yarn.poll_interval_seconds`.",
     "Selectors have the equality form: `key=value` or `key!=value`, comma separated.",
     "Weights of `node_managers.cluster_weights` are from 1 to 1000000.",
@@ -167,6 +168,16 @@ def _strict(settings: Settings) -> Iterator[Problem]:
         )
 
 
+def _forced(settings: Settings) -> Iterator[Problem]:
+    agents = settings.node_agents
+    if settings.capacity.giving_way.forced and not (agents.enabled and agents.tls and agents.token_file):
+        yield Problem(
+            "capacity.giving_way.forced",
+            "is true but needs node_agents.enabled, node_agents.tls and node_agents.token_file: an agent kills "
+            "only for who shows its token over TLS",
+        )
+
+
 def _selectors(settings: Settings) -> Iterator[Problem]:
     managers = settings.node_managers
     named = [
@@ -212,6 +223,7 @@ _RULES: Final[tuple[Callable[[Settings], Iterator[Problem]], ...]] = (
     _yarn,
     _silence,
     _strict,
+    _forced,
     _selectors,
     _weights,
     _election,

@@ -8,11 +8,14 @@ place that changes that memory. One event loop; no I/O.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from batch_resources.dips import doubted_until, observe_dip
+from batch_resources.giving_way import observe_excess
 from batch_resources.growth import observe_origin
 from batch_resources.ledger import Demand, ManagerKey, ManagerObservation, NodeObservation
 from batch_resources.planner.claim import manager_claim
+from batch_resources.planner.giving_way import exceeds_origin
 from batch_resources.planner.policy import Mode, Policy, strictest
 from batch_resources.resources import ZERO_BATCH, BatchResources
 from yarn_copilot.controller.departure import Departures
@@ -69,6 +72,8 @@ class NodeBook:
         self.load_on: Callable[[str], BatchResources] = lambda name: ZERO_BATCH
         """Gives what the waiting pods need that are to be served on a node."""
         self.memories: dict[str, NodeMemory] = {}
+        # Nodes, by name and uid, from which an entry was removed that belonged to no NodeManager.
+        self._cleared: dict[str, str] = {}
         self.holders: dict[ManagerKey, str] = {}
         # The same by cluster, with the memory at hand: every read of a node list walks over it.
         self._held: dict[str, dict[ManagerKey, tuple[str, ManagerMemory]]] = {}
@@ -124,6 +129,7 @@ class NodeBook:
         facts = self._nodes.get(name)
         memory = self.memories.get(name)
         if facts is None:
+            self._cleared.pop(name, None)
             if memory is not None:
                 self._forget(memory)
             return None
@@ -135,11 +141,12 @@ class NodeBook:
             if memory is None:
                 return None
             if not memory.managers:
-                self._forget(memory)
+                self._clear(memory)
                 return None
+        if found:
+            self._cleared.pop(name, None)
         if memory is None:
-            memory = self.memories[name] = NodeMemory(name=name, uid=facts.uid)
-            memory.permissions.note_version(facts, now=now)
+            memory = self._begin(facts, now=now)
         self._assign(memory, found, now=now)
         self._set_mode(memory, facts, now=now)
         return memory
@@ -150,6 +157,19 @@ class NodeBook:
         memory.mode = facts.mode or strictest(asked) or self.settings.default_mode
         for manager in memory.managers.values():
             manager.set_strict(memory.mode is Mode.STRICT, now=now)
+
+    def _begin(self, facts: NodeFacts, *, now: float) -> NodeMemory:
+        memory = self.memories[facts.name] = NodeMemory(name=facts.name, uid=facts.uid)
+        memory.permissions.note_version(facts, now=now)
+        if self._cleared.get(facts.name) == facts.uid:
+            memory.claim.foreign_since = now  # we removed that entry, and somebody put it back
+        return memory
+
+    def _clear(self, memory: NodeMemory) -> None:
+        """Forget a node on which nothing of ours is left, and remember if that was our doing."""
+        if memory.claim.written_version or memory.claim.possible:
+            self._cleared[memory.name] = memory.uid
+        self._forget(memory)
 
     def heartbeat_seconds(self, cluster: str) -> float:
         """Give the heartbeat interval of a cluster's NodeManagers."""
@@ -181,6 +201,7 @@ class NodeBook:
             if known is None:
                 known = self._new_manager(key, node_id, candidate, now=now)
             known.candidate, known.node_id = candidate, node_id
+            known.agent.note_presence(candidate.agent is not None, now=now)
             wanted[key] = known
         for key, known in memory.managers.items():
             if key not in wanted and known.node_id is not None:
@@ -269,7 +290,10 @@ class NodeBook:
         drains = orders.drain is not None or (self.settings.drains_cordoned and facts.is_cordoned)
         managers = tuple(self.reports.observe(manager, drains=drains) for manager in memory.managers.values())
         self._note_unread(memory, managers, facts, policy)
-        return NodeObservation(
+        lingering, lingering_is_known = memory.lingering(now=now, hold_seconds=self.settings.lost_hold_seconds)
+        observation = NodeObservation(
+            lingering=lingering,
+            lingering_is_known=lingering_is_known,
             node=memory.name,
             origin=facts.origin,
             origin_age_seconds=self._ages.age_seconds(memory.name, now),
@@ -293,6 +317,8 @@ class NodeBook:
             dip=memory.dip,
             standing=memory.standing,
         )
+        memory.over_since = observe_excess(memory.over_since, exceeds_origin(observation, policy, now=now), now=now)
+        return observation if memory.over_since is None else replace(observation, over_since=memory.over_since)
 
     def _is_abandoned(self, memory: NodeMemory, now: float) -> bool:
         """Tell whether the node has been without a NodeManager for longer than a restart, or a loss, may take."""
@@ -350,7 +376,7 @@ class NodeBook:
 
     def _is_foreign(self, memory: NodeMemory, now: float) -> bool:
         since = memory.claim.foreign_since
-        if since is not None and now - since >= self.settings.foreign_hold_seconds:
+        if since is not None and memory.managers and now - since >= self.settings.foreign_hold_seconds:
             memory.claim.foreign_since = None
             memory.claim.written_version = 0
             return False

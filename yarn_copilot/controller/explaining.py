@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from batch_resources.ledger import ClaimAction, Hold, ManagerPlan, NodePlan
 from batch_resources.planner.policy import Policy
+from yarn_copilot.controller.stages_told import agent_sentences, stage_sentences
 from yarn_copilot.controller.view import BatchView, NodeManagerView, NodeView, YarnView
 
 _STRICT_SENTENCES = {
@@ -128,6 +129,8 @@ def _manager(manager: NodeManagerView, decision: ManagerPlan, policy: Policy) ->
     if manager.used is not None:
         unsettled = "" if manager.used_settled else " (a lower use was seen and waits for its second read)"
         yield f"YARN uses {_yarn(manager.used)} there{unsettled}."
+    yield from stage_sentences(manager.giving_way)
+    yield from agent_sentences(manager.agent)
 
 
 def _why_mute(decision: ManagerPlan) -> str:

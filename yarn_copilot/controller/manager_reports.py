@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 
 from batch_resources.applied import ManagerReading, observe_reading, start_anew
 from batch_resources.evidence import UseReading, observe_use
-from batch_resources.ledger import ManagerObservation
+from batch_resources.giving_way import Overcommit
+from batch_resources.ledger import ManagerObservation, Running
 from batch_resources.planner.policy import Mode
 from batch_resources.resources import ZERO_YARN, YarnResources
 from batch_resources.sends import all_show, confirm, expire, mark_confirmed, may_disturb_use
-from yarn_copilot.controller.memory import ManagerMemory
+from yarn_copilot.controller.memory import AgentMemory, ManagerMemory
 from yarn_copilot.controller.node_capacity.backoff import note_recognized
 from yarn_copilot.controller.state.cluster import ACCEPTS_UPDATES, USE_IS_KNOWN, ClusterState
 from yarn_copilot.hadoop.model import NodeReport, Resource
@@ -66,6 +67,7 @@ class ManagerReports:
         if manager.incarnation != state.incarnation:
             manager.incarnation = state.incarnation
             manager.restart_evidence()
+            manager.overcommit = Overcommit()  # a deadline does not outlive its ResourceManager
         report = None if manager.node_id is None else state.reports.get(manager.node_id)
         if manager.is_strict:
             self._take_strictly(manager, state, report)
@@ -169,6 +171,9 @@ class ManagerReports:
             retry_at=manager.retry_at,
             cluster_is_known=manager.key.cluster in self._clusters,
             drains=drains or (manager.candidate is not None and manager.candidate.is_terminating),
+            overcommit=manager.overcommit,
+            levels=manager.levels,
+            running=_running(manager.agent),
         )
 
     def _used(self, manager: ManagerMemory) -> YarnResources | None:
@@ -192,3 +197,9 @@ class ManagerReports:
         """Give the moment since which a NodeManager's cluster has been read without a break; None while it is not."""
         state = self._clusters.get(manager.key.cluster)
         return None if state is None or not state.reachable else state.reachable_since
+
+
+def _running(agent: AgentMemory) -> Running | None:
+    if agent.running is None or agent.read_at is None:
+        return None
+    return Running(holds=agent.running, read_at=agent.read_at)

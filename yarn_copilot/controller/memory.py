@@ -12,18 +12,64 @@ from dataclasses import dataclass, field
 from batch_resources.applied import AppliedEvidence, start_anew
 from batch_resources.dips import Dip
 from batch_resources.evidence import UseEvidence, distrust, forget_pending
+from batch_resources.giving_way import Levels, Overcommit, observe_target
 from batch_resources.growth import Window
 from batch_resources.ledger import ManagerKey, NodePlan
-from batch_resources.planner.policy import Mode
+from batch_resources.planner.policy import Mode, Policy
 from batch_resources.planner.standing import Standing
-from batch_resources.resources import BatchResources
+from batch_resources.resources import ZERO_BATCH, BatchResources
 from batch_resources.sends import Sends
 from yarn_copilot.controller.identity.matching import Candidate
 from yarn_copilot.controller.permissions import PermissionMemory
 from yarn_copilot.hadoop.model import NodeId
 
+SILENT_AFTER = 3
+"""Reads of an agent that have to fail one after another before its silence is told."""
 MAX_POSSIBLE = 64
 """Entries remembered whose patch was lost; an outage of days must not collect more."""
+
+
+@dataclass(slots=True, kw_only=True)
+class AgentMemory:
+    """Hold what the program beside a NodeManager last said.
+
+    Attributes:
+        known_since: monotonic moment since which there is such a program; None while there is none.
+        read_at: when the newest read that succeeded began.
+        lingering: what is left of containers that YARN does not count any more.
+        running: what the containers hold that have not ended; None where it does not say.
+        drain: active, draining or drained; empty before the first read.
+        error: why the last read failed; empty when it did not.
+        failures: reads that failed since the last success.
+        retry_at: monotonic moment before which it is not asked again.
+        kill_retry_at: monotonic moment before which it is not asked to kill again.
+        killed: what it was last made to free, for people.
+    """
+
+    known_since: float | None = None
+    read_at: float | None = None
+    lingering: BatchResources = ZERO_BATCH
+    running: BatchResources | None = None
+    drain: str = ""
+    error: str = ""
+    failures: int = 0
+    retry_at: float = 0.0
+    kill_retry_at: float = 0.0
+    killed: str = ""
+
+    def note_presence(self, is_there: bool, *, now: float) -> None:
+        """Note whether there is such a program now; what one said that is gone is still believed for a while."""
+        if is_there and self.known_since is None:
+            self.known_since = now
+
+    def believed(self, *, now: float, hold_seconds: float) -> tuple[BatchResources, bool]:
+        """Give what lingers, and whether that is known; after a silence of `hold_seconds` nothing is believed."""
+        if self.known_since is None:
+            return ZERO_BATCH, True
+        since = self.known_since if self.read_at is None else self.read_at
+        if now - since >= hold_seconds:
+            return ZERO_BATCH, True
+        return self.lingering, self.read_at is not None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,6 +84,9 @@ class ManagerMemory:
             it has always been so.
         incarnation: which ResourceManager the evidence comes from.
         not_running_since: monotonic moment since which its use is unknown; None while it is known.
+        overcommit: what our newest update left at the ResourceManager.
+        levels: targets since the node has been over origin.
+        agent: what the program beside it said.
         unrecognized_count: consecutive "unrecognized node" answers, for the back-off.
     """
 
@@ -51,6 +100,9 @@ class ManagerMemory:
     strict_since: float | None = None
     incarnation: int = 0
     not_running_since: float | None = None
+    overcommit: Overcommit = field(default_factory=Overcommit)
+    levels: Levels = ()
+    agent: AgentMemory = field(default_factory=AgentMemory)
     unrecognized_count: int = 0
     retry_at: float = 0.0
 
@@ -131,6 +183,7 @@ class NodeMemory:
         changed_at: monotonic moment at which the inputs of the next plan first changed.
         dip: what kind of origin the Node shows, and since when.
         standing: where the boundary of mode strict stood after the newest plan.
+        over_since: monotonic moment since which the node has been over origin without a break.
         origin_changed_at: monotonic moment at which origin was last seen to change, for the propagation figures.
     """
 
@@ -146,6 +199,29 @@ class NodeMemory:
     unread_claim: BatchResources | None = None
     empty_since: float | None = None
     release_proven: bool = False
+    over_since: float | None = None
     origin_changed_at: float | None = None
     standing: tuple[Standing, ...] | None = None
     dip: Dip | None = None
+
+    def lingering(self, *, now: float, hold_seconds: float) -> tuple[BatchResources, bool]:
+        """Add up what lingers on the node; known when every program beside a NodeManager has said so."""
+        total, is_known = ZERO_BATCH, True
+        for manager in self.managers.values():
+            amount, known = manager.agent.believed(now=now, hold_seconds=hold_seconds)
+            total, is_known = total + amount, is_known and known
+        return total, is_known
+
+    def note_plan(self, plan: NodePlan, policy: Policy, *, now: float) -> None:
+        """Keep a plan, and its targets while the node is over origin."""
+        self.plan, self.planned_at, self.standing = plan, now, plan.standing
+        for decided in plan.managers:
+            manager = self.managers.get(decided.key)
+            if manager is None:
+                continue
+            if self.over_since is None:
+                manager.levels = ()
+            elif decided.target is not None:
+                manager.levels = observe_target(
+                    manager.levels, decided.target, now=now, length_seconds=policy.giving_way.grace_seconds
+                )

@@ -14,6 +14,7 @@ from batch_resources.annotations.orders import Orders
 from batch_resources.ledger import Hold, NodePlan
 from yarn_copilot.controller.memory import ManagerMemory, NodeMemory
 from yarn_copilot.controller.ports import Clock, EventSink, Leadership
+from yarn_copilot.controller.stages_told import agent_conditions, stage_conditions
 from yarn_copilot.controller.state.nodes import NodeFacts
 from yarn_copilot.observability.metrics import Metrics
 from yarn_copilot.observability.reasons import Reason
@@ -138,6 +139,9 @@ class NodeNotices:
             logger.info("Condition ended", extra={"reason": reason.value, "node": facts.name})
         if ended & _ORIGIN_REASONS and not after.keys() & _ORIGIN_REASONS:
             self._tell(facts.name, "Normal", Reason.ORIGIN_RECOVERED, "Koordinator publishes a usable origin again")
+        if Reason.PREEMPTION_DEADLINE in ended:
+            message = "nothing of YARN's is to be killed on this node any more: it fits, or the deadline was called off"
+            self._tell(facts.name, "Normal", Reason.PREEMPTION_ENDED, message)
         if after:
             self._notices[facts.name] = after
         else:
@@ -163,6 +167,11 @@ class NodeNotices:
             f"updated; it is looked at again in {seconds:.0f} s."
         )
         self._tell(node, "Warning", Reason.NODE_MANAGER_NOT_WRITABLE, message)
+
+    def tell_kill(self, node: str, manager: ManagerMemory, message: str, was_enough: bool) -> None:
+        """Tell that the agent beside a NodeManager was asked to make room, and how that went."""
+        reason = Reason.TASKS_KILLED if was_enough else Reason.TASKS_NOT_KILLED
+        self._tell(node, "Warning", reason, f"{manager.key.node_id} of cluster {manager.key.cluster}: {message}")
 
     def tell_foreign_writer(self, node: str, claimed: str) -> None:
         """Log that somebody else changed our entry; the Event follows with the next plan."""
@@ -197,6 +206,8 @@ class NodeNotices:
                     found[reason] = _unknown_cluster_sentence(source, manager.key.cluster, self._clusters)
                 else:
                     found[reason] = _manager_sentence(reason, source, manager.key.cluster, manager.key.node_id)
+        found.update(stage_conditions(plan, self._clock.monotonic()))
+        found.update(agent_conditions(memory))
         return found
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from batch_resources.resources import BatchResources
 from yarn_copilot.hadoop.model import (
     ClusterMetrics,
     NodeId,
@@ -20,6 +21,7 @@ from yarn_copilot.hadoop.model import (
     SchedulerReading,
 )
 from yarn_copilot.kube.model import Node, Pod
+from yarn_copilot.node_agent.model import NodeAgentState
 
 
 class Clock(Protocol):
@@ -80,6 +82,33 @@ class PartitionReader(Protocol):
 
     async def read(self) -> Mapping[str, Resource] | None:
         """Give pending resources by partition, the default one under the empty text; None when that is unknown."""
+
+
+class NodeAgent(Protocol):
+    """Be the program beside one NodeManager; satisfied by `yarn_copilot.node_agent.client`."""
+
+    async def state(self) -> NodeAgentState:
+        """Read drain, running and lingering work.
+
+        Raises:
+            NodeAgentError: no answer within its deadline, or not the promised one.
+        """
+
+    async def kill(self, resources: BatchResources, *, deadline_seconds: float) -> BatchResources:
+        """Kill tasks until so much is free, and verify; returns what was freed.
+
+        Raises:
+            NodeAgentError: refused, or no answer; in the latter case something may have been killed.
+        """
+
+    async def aclose(self) -> None:
+        """Close connections."""
+
+
+class MakeNodeAgent(Protocol):
+    """Reach the agent at an address, IP:PORT; nothing is sent yet."""
+
+    def __call__(self, address: str) -> NodeAgent: ...
 
 
 class PodLister(Protocol):

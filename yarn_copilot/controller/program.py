@@ -14,6 +14,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
+from batch_resources.giving_way import Overcommit
 from batch_resources.planner.plan import Planner, plan_node
 from yarn_copilot.config.settings import CpuUnit, Settings
 from yarn_copilot.controller.book import NodeBook
@@ -25,9 +26,10 @@ from yarn_copilot.controller.dirty import DirtyNodes
 from yarn_copilot.controller.fresh_reads.reader import FreshReads
 from yarn_copilot.controller.gate import WriteGate
 from yarn_copilot.controller.intake import KubernetesIntake
+from yarn_copilot.controller.node_agents.loop import NodeAgents
 from yarn_copilot.controller.notices import NodeNotices
 from yarn_copilot.controller.planning.loop import PlanningLoop
-from yarn_copilot.controller.ports import Clock, EventSink, Leadership
+from yarn_copilot.controller.ports import Clock, EventSink, Leadership, MakeNodeAgent
 from yarn_copilot.controller.pulse import Pulse
 from yarn_copilot.controller.state.cluster import ClusterState
 from yarn_copilot.controller.state.metric_ages import MetricAges, reduce_node_metric
@@ -36,7 +38,7 @@ from yarn_copilot.controller.state.pods import PodLedger, PodReducer
 from yarn_copilot.controller.state.selectors import LabelSelector
 from yarn_copilot.controller.steps import StepListener, ignore
 from yarn_copilot.controller.third_party.reconciler import ClaimReconciler
-from yarn_copilot.controller.translation import to_book_settings, to_node_modes, to_policy
+from yarn_copilot.controller.translation import to_agent_settings, to_book_settings, to_node_modes, to_policy
 from yarn_copilot.controller.watches import KubernetesWatches
 from yarn_copilot.kube.client import KubeClient
 from yarn_copilot.observability.metrics import Metrics
@@ -58,6 +60,7 @@ class Outside:
     Attributes:
         kubernetes: reads and writes the API server.
         clusters: YARN clusters by id.
+        make_agent: reaches the program beside a NodeManager; None: nobody is asked.
         leadership: whether this replica may write.
         events: where changes are told.
         clock: both clocks.
@@ -74,6 +77,7 @@ class Outside:
     metrics: Metrics
     decide: Planner = plan_node
     on_step: StepListener = ignore
+    make_agent: MakeNodeAgent | None = None
 
 
 class Controller:
@@ -189,16 +193,20 @@ class Controller:
             pods=self.pods,
             reduce_pod=self.reduce_pod,
         )
+        self.agents = NodeAgents(
+            outside.make_agent, context=context, settings=to_agent_settings(settings), on_kill=self.notices.tell_kill
+        )
         self.planning = PlanningLoop(
             context,
             pods=self.pods,
             capacities=self.cluster_set.capacities,
             claims=self.claims,
             fresh_reads=self.fresh_reads,
+            agents=self.agents,
             notices=self.notices,
             policy=to_policy(settings),
-            batch_interval_seconds=settings.capacity.batch_interval_seconds,
         )
+        self.planning.batch_interval_seconds = settings.capacity.batch_interval_seconds
 
     async def run(self) -> None:
         """Run all loops until cancelled."""
@@ -209,6 +217,7 @@ class Controller:
             self._keep(group, "fresh_reads", self._run_fresh_reads)
             self._keep(group, "demand", self.demand.run)
             self._keep(group, "planning", self._run_planning)
+            self._keep(group, "node_agents", self.agents.run)
             self._keep(group, "pulse", self._run_pulse)
 
     def _keep(self, group: asyncio.TaskGroup, name: str, run: Callable[[], Awaitable[None]]) -> asyncio.Task[None]:
@@ -302,8 +311,10 @@ class Controller:
             memory.claim.written_version = 0
             memory.claim.possible = ()
             memory.claim.foreign_since = None
+            memory.over_since = None
             for manager in memory.managers.values():
                 manager.distrust_use()
+                manager.overcommit = Overcommit()
         if is_leader:
             self.notices.forget_all()
             self.plan_everything()
@@ -326,6 +337,7 @@ class Controller:
         self.demand.set_boundary(self.planning.policy.boundary)
         self.planning.batch_interval_seconds = settings.capacity.batch_interval_seconds
         self.book.apply(to_book_settings(settings))
+        self.agents.settings = to_agent_settings(settings)
         self.gate.max_silence_seconds = settings.capacity.kubernetes_max_silence_seconds
         self.ages.set_fresh_seconds(settings.capacity.origin_max_age_seconds * _FRESH_AGE_SHARE)
         self.cluster_set.apply(settings)

@@ -17,6 +17,7 @@ from yarn_copilot.controller.manager_reports import to_yarn
 from yarn_copilot.controller.memory import ManagerMemory, NodeMemory
 from yarn_copilot.controller.order_views import drain_view, order_views, planned_view
 from yarn_copilot.controller.program import Controller
+from yarn_copilot.controller.stages_told import agent_view, stage_view
 from yarn_copilot.controller.state.cluster import ClusterState
 from yarn_copilot.controller.state.nodes import NodeFacts
 from yarn_copilot.controller.view import (
@@ -25,6 +26,7 @@ from yarn_copilot.controller.view import (
     ClusterView,
     ConfigView,
     ControllerView,
+    GivingWayView,
     NodeManagerView,
     NodeView,
     OriginView,
@@ -252,6 +254,8 @@ class Reader:
             used_settled=manager.evidence.complete and not manager.evidence.is_falling,
             read_age_seconds=None if state is None else state.age_seconds(now),
             pending_send=_yarn(manager.sends[-1].resources) if manager.sends else None,
+            agent=agent_view(manager.agent, now),
+            giving_way=stage_view(decision.giving_way, plan.over_since, now) if plan and decision else GivingWayView(),
         )
 
     def _cluster(self, state: ClusterState) -> ClusterView:

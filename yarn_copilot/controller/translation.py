@@ -7,12 +7,14 @@ The one place where configuration keys meet domain names; used at start and at e
 from __future__ import annotations
 
 from batch_resources.dips import DipTimes
+from batch_resources.giving_way import Stages
 from batch_resources.planner.policy import Boundary, Minimum, Mode, Policy
 from batch_resources.resources import BatchResources, YarnResources
 from batch_resources.units import UnitModel
-from yarn_copilot.config.settings import CapacitySettings, Settings, StrictSettings
+from yarn_copilot.config.settings import CapacitySettings, GivingWaySettings, Settings, StrictSettings
 from yarn_copilot.controller.cluster_view.poller import PollSettings
 from yarn_copilot.controller.manager_reports import BookSettings
+from yarn_copilot.controller.node_agents.loop import AgentSettings
 from yarn_copilot.controller.state.selectors import LabelSelector
 
 
@@ -34,6 +36,7 @@ def to_policy(settings: Settings) -> Policy:
         mode=Mode(capacity.default_mode.value),
         observes=capacity.observes,
         boundary=_to_boundary(capacity.strict),
+        giving_way=_to_stages(capacity.giving_way),
         dips=_to_dips(capacity),
     )
 
@@ -74,6 +77,25 @@ def _to_boundary(strict: StrictSettings) -> Boundary:
         settle_seconds=strict.settle_seconds,
         fresh_read_seconds=strict.fresh_read_seconds,
         nudge_seconds=strict.nudge_seconds,
+    )
+
+
+def _to_stages(giving_way: GivingWaySettings) -> Stages:
+    return Stages(
+        graded=giving_way.graded,
+        grace_seconds=giving_way.grace_seconds,
+        preemption_seconds=giving_way.preemption_timeout_seconds,
+        forced=giving_way.forced,
+        forced_after_seconds=giving_way.forced_after_seconds,
+    )
+
+
+def to_agent_settings(settings: Settings) -> AgentSettings:
+    """Give how the agents beside NodeManagers are asked."""
+    return AgentSettings(
+        interval_seconds=settings.node_agents.interval_seconds,
+        parallel=settings.node_agents.parallel,
+        kill_deadline_seconds=settings.capacity.giving_way.forced_deadline_seconds,
     )
 
 

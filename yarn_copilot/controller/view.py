@@ -82,6 +82,35 @@ class PlannedView(msgspec.Struct, kw_only=True, frozen=True):
     because: str = ""
 
 
+class GivingWayView(msgspec.Struct, kw_only=True, frozen=True):
+    """Say how a NodeManager is asked to give back what it uses beyond its part.
+
+    `stage` is none, soft, graded or forced. `over_origin_seconds` is how long the node has been over origin without a
+    break; `deadline_in_seconds` is negative once the ResourceManager's deadline has passed. `next_stage` is empty, or
+    `next_in_seconds` None, where nothing comes by time alone.
+    """
+
+    stage: str = "none"
+    over_origin_seconds: float | None = None
+    deadline_in_seconds: float | None = None
+    next_stage: str = ""
+    next_in_seconds: float | None = None
+
+
+class NodeAgentView(msgspec.Struct, kw_only=True, frozen=True):
+    """Say what the program beside a NodeManager last told.
+
+    `lingering` is what containers hold that YARN does not count any more, `age_seconds` the age of that word (None
+    before the first), `killed` how its last ask for room went.
+    """
+
+    drain: str = ""
+    lingering: BatchView
+    age_seconds: float | None = None
+    error: str = ""
+    killed: str = ""
+
+
 class NodeManagerView(msgspec.Struct, kw_only=True, frozen=True):
     """Say what one cluster's ResourceManager knows about the NodeManager of a node.
 
@@ -98,6 +127,8 @@ class NodeManagerView(msgspec.Struct, kw_only=True, frozen=True):
     used_settled: bool = True
     read_age_seconds: float | None = None
     pending_send: YarnView | None = None
+    giving_way: GivingWayView = msgspec.field(default_factory=GivingWayView)
+    agent: NodeAgentView | None = None
 
 
 class BoundaryView(msgspec.Struct, kw_only=True, frozen=True):

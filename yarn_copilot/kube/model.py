@@ -71,11 +71,19 @@ class ResourceRequirements(Struct, frozen=True):
     limits: dict[str, Any] = {}
 
 
+class ContainerPort(Struct, frozen=True):
+    """Hold a named port."""
+
+    containerPort: int = 0
+    name: str = ""
+
+
 class Container(Struct, frozen=True):
-    """Hold what kube-scheduler adds up for a container; `restartPolicy: Always` marks a sidecar (KEP-753)."""
+    """Hold what kube-scheduler adds up for a container, and its ports; `restartPolicy: Always` marks a sidecar."""
 
     resources: ResourceRequirements = ResourceRequirements()
     restartPolicy: str | None = None
+    ports: list[ContainerPort] = []
 
 
 class PodSpec(Struct, frozen=True):

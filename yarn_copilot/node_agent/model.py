@@ -46,22 +46,6 @@ class LingeringWork(Struct, frozen=True, rename="camel"):
         return BatchResources(cpu_milli=self.cpu_milli, memory_bytes=self.memory_bytes)
 
 
-class NodeAgentState(Struct, frozen=True, rename="camel"):
-    """Hold the answer of `GET /v1/state`.
-
-    Attributes:
-        containers: how many have processes or are live.
-        node_manager: how the NodeManager answers its neighbour, in that program's words.
-        node_id: host:port as the NodeManager names itself; empty while unknown.
-    """
-
-    drain: DrainState
-    containers: int
-    lingering: LingeringWork = LingeringWork()
-    node_manager: str = ""
-    node_id: str = ""
-
-
 class Amount(Struct, frozen=True, rename="camel"):
     """Hold milli-cores and bytes."""
 
@@ -71,6 +55,24 @@ class Amount(Struct, frozen=True, rename="camel"):
     def to_batch(self) -> BatchResources:
         """Give it in the ledger's own type."""
         return BatchResources(cpu_milli=self.cpu_milli, memory_bytes=self.memory_bytes)
+
+
+class NodeAgentState(Struct, frozen=True, rename="camel"):
+    """Hold the answer of `GET /v1/state`.
+
+    Attributes:
+        containers: how many have processes or are live.
+        running: what the containers hold that have processes and do not linger; None from an agent that does not say.
+        node_manager: how the NodeManager answers its neighbour, in that program's words.
+        node_id: host:port as the NodeManager names itself; empty while unknown.
+    """
+
+    drain: DrainState
+    containers: int
+    lingering: LingeringWork = LingeringWork()
+    running: Amount | None = None
+    node_manager: str = ""
+    node_id: str = ""
 
 
 class FailedKill(Struct, frozen=True):

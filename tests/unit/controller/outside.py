@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
+from batch_resources.resources import ZERO_BATCH, BatchResources
+from tests.unit.kube.manual_clock import ManualClock
 from yarn_copilot.hadoop.errors import UnrecognizedNodeError
 from yarn_copilot.hadoop.model import (
     ClusterMetrics,
@@ -20,6 +22,7 @@ from yarn_copilot.hadoop.model import (
     Resource,
 )
 from yarn_copilot.kube.errors import NotLeaderError
+from yarn_copilot.node_agent.model import Amount, DrainState, LingeringWork, NodeAgentState
 
 ZERO = Resource(0, 0)
 FRESH = Resource(1024, 1)
@@ -63,6 +66,62 @@ class RecordingEvents:
     def reasons(self, node: str) -> list[str]:
         """Give the reasons told on a node, in order."""
         return [reason for name, _, reason, _ in self.of_nodes if name == node]
+
+
+class FakeAgent:
+    """Be the program beside a NodeManager.
+
+    Attributes:
+        lingering, running: what it says.
+        drain: what it says.
+        error: raised by every call while it is set.
+        hangs: seconds that a call takes.
+        kills: every ask.
+        frees: what a kill frees; None: all that was asked.
+        on_kill: called with every ask that is obeyed.
+    """
+
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+        self.lingering = ZERO_BATCH
+        self.running: BatchResources | None = ZERO_BATCH
+        self.drain = DrainState.ACTIVE
+        self.error: Exception | None = None
+        self.hangs = 0.0
+        self.kills: list[BatchResources] = []
+        self.frees: BatchResources | None = None
+        self.on_kill: Callable[[BatchResources], None] = lambda asked: None
+        self.reads = 0
+        self.is_closed = False
+
+    async def state(self) -> NodeAgentState:
+        """Give the state."""
+        self.reads += 1
+        await self._obstacles()
+        linger, running = self.lingering, self.running
+        return NodeAgentState(
+            drain=self.drain,
+            containers=0,
+            lingering=LingeringWork(cpu_milli=linger.cpu_milli, memory_bytes=linger.memory_bytes),
+            running=None if running is None else Amount(running.cpu_milli, running.memory_bytes),
+        )
+
+    async def kill(self, resources: BatchResources, *, deadline_seconds: float) -> BatchResources:
+        """Obey."""
+        self.kills.append(resources)
+        await self._obstacles()
+        self.on_kill(resources)
+        return resources if self.frees is None else self.frees
+
+    async def aclose(self) -> None:
+        """Note it."""
+        self.is_closed = True
+
+    async def _obstacles(self) -> None:
+        if self.hangs:
+            await self._clock.sleep(self.hangs)
+        if self.error is not None:
+            raise self.error
 
 
 class FakeResourceManager:

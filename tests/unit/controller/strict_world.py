@@ -91,6 +91,7 @@ class StrictWorld(World):
                 clock=self.clock,
                 metrics=self.metrics,
                 on_step=lambda step, _: self.steps.append(step),
+                make_agent=self.agent,
             ),
         )
 

@@ -102,6 +102,22 @@ async def test_an_entry_found_on_a_node_without_a_node_manager_is_released_after
         assert world.claim() is None
 
 
+async def test_an_entry_without_a_node_manager_that_somebody_writes_again_is_left_to_them() -> None:
+    world = World(settings(yarn={"lost_hold_seconds": 100}))
+    world.node(third=third_text(5000, 1 << 30))
+    async with world:
+        await world.advance(120)
+        assert world.claim() is None
+        patches = len(world.kube.patches)
+
+        world.kube.annotate("node-1", third=third_text(6000, 1 << 30))
+        await world.advance(3000)
+
+        assert world.claim() == (6000, 1024)
+        assert len(world.kube.patches) == patches
+        assert "ForeignWriterOfOurEntry" in world.events.reasons("node-1")
+
+
 async def test_a_node_manager_that_comes_back_under_its_name_keeps_its_memory() -> None:
     world = World()
     world.manager(used=USED)

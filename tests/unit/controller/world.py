@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from batch_resources.annotations.third_party import read_third_party
 from tests.unit.controller.kubernetes import ORIGIN, THIRD, FakeKubernetes
-from tests.unit.controller.outside import ZERO, FakeResourceManager, LeadershipSwitch, RecordingEvents
+from tests.unit.controller.outside import ZERO, FakeAgent, FakeResourceManager, LeadershipSwitch, RecordingEvents
 from tests.unit.kube.manual_clock import ManualClock
 from yarn_copilot.config.settings import Settings
 from yarn_copilot.controller.clusters import ClusterPort
@@ -58,6 +58,7 @@ class World:
         self.events = RecordingEvents()
         self.metrics = Metrics(wall_clock=self.clock.wall)
         self.settings = configured or settings()
+        self.agents: dict[str, FakeAgent] = {}
         self.controller = self._controller()
         self._task: asyncio.Task[None] | None = None
         self._uids = 0
@@ -75,8 +76,13 @@ class World:
                 events=self.events,
                 clock=self.clock,
                 metrics=self.metrics,
+                make_agent=self.agent,
             ),
         )
+
+    def agent(self, address: str) -> FakeAgent:
+        """Give the agent at an address."""
+        return self.agents.setdefault(address, FakeAgent(self.clock))
 
     @property
     def rm(self) -> FakeResourceManager:
@@ -177,6 +183,7 @@ class World:
         annotations: dict[str, str] | None = None,
         created: str = "2026-01-01T00:00:00Z",
         ip: str = "",
+        agent_port: int = 0,
     ) -> None:
         """Create or replace a pod in namespace `yarn`."""
         requests = {
@@ -185,6 +192,7 @@ class World:
             if value is not None
         }
         labels = {"app.kubernetes.io/component": "node-manager"} if manager else {}
+        ports = [{"name": "copilot", "containerPort": agent_port}] if agent_port else []
         body = {
             "metadata": {
                 "name": name,
@@ -193,7 +201,7 @@ class World:
                 "annotations": annotations or {},
                 "creationTimestamp": created,
             },
-            "spec": {"nodeName": node, "containers": [{"resources": {"requests": requests}}]},
+            "spec": {"nodeName": node, "containers": [{"resources": {"requests": requests}, "ports": ports}]},
             "status": {"phase": phase, "podIP": ip},
         }
         self.kube.put("pods", f"yarn/{name}", body)

@@ -12,8 +12,10 @@ from typing import Self
 from yarn_copilot.config.settings.base import RELOADABLE, FilePath, Seconds, Section
 from yarn_copilot.config.settings.capacity import CapacitySettings, CpuUnit, NodeMode, ReserveSettings, SharingMode
 from yarn_copilot.config.settings.dips import DipSettings
+from yarn_copilot.config.settings.giving_way import GivingWaySettings
 from yarn_copilot.config.settings.hadoop import HadoopSettings, Transport, TransportChoice
 from yarn_copilot.config.settings.kubernetes import KubernetesSettings
+from yarn_copilot.config.settings.node_agents import NodeAgentSettings
 from yarn_copilot.config.settings.process import LeaderElectionSettings, LogSettings, ServerSettings
 from yarn_copilot.config.settings.strict import StrictSettings
 from yarn_copilot.config.settings.yarn import NodeManagerSettings, YarnSettings
@@ -23,10 +25,12 @@ __all__ = [
     "CpuUnit",
     "DipSettings",
     "FilePath",
+    "GivingWaySettings",
     "HadoopSettings",
     "KubernetesSettings",
     "LeaderElectionSettings",
     "LogSettings",
+    "NodeAgentSettings",
     "NodeManagerSettings",
     "NodeMode",
     "RELOADABLE",
@@ -50,6 +54,7 @@ class Settings(Section):
     hadoop: HadoopSettings = HadoopSettings()
     yarn: YarnSettings = YarnSettings()
     node_managers: NodeManagerSettings = NodeManagerSettings()
+    node_agents: NodeAgentSettings = NodeAgentSettings()
     capacity: CapacitySettings = CapacitySettings()
     leader_election: LeaderElectionSettings = LeaderElectionSettings()
     server: ServerSettings = ServerSettings()

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from yarn_copilot.config.settings.base import RELOADABLE, Seconds, Section
 from yarn_copilot.config.settings.dips import DipSettings
+from yarn_copilot.config.settings.giving_way import GivingWaySettings
 from yarn_copilot.config.settings.strict import StrictSettings
 
 
@@ -138,6 +139,9 @@ class CapacitySettings(Section):
     )
     strict: StrictSettings = Field(StrictSettings(), description="Steps and shares of mode strict.")
     dips: DipSettings = Field(DipSettings(), description="Dips of origin that are not believed at once.")
+    giving_way: GivingWaySettings = Field(
+        GivingWaySettings(), description="Stages in which YARN gives back what it uses beyond its part."
+    )
     reserve: ReserveSettings = Field(ReserveSettings(), description="Head-room withheld from YARN.")
     require_node_metric: bool = Field(
         True,

@@ -18,6 +18,16 @@ from yarn_copilot.controller.state.pods import ManagerPod
 from yarn_copilot.hadoop.model import NodeId, NodeReport
 
 
+class AgentAddress(Struct, frozen=True):
+    """Say where the program beside a NodeManager serves the controller."""
+
+    ip: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.ip}]:{self.port}" if ":" in self.ip else f"{self.ip}:{self.port}"
+
+
 class Candidate(Struct, frozen=True, kw_only=True):
     """Hold one NodeManager that should exist on a node.
 
@@ -28,6 +38,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
         names: groups of names to try, the most specific first.
         is_pod: an NM pod is bound to the node, so its floor is claimed even before it registers.
         is_terminating: the pod has a deletionTimestamp.
+        agent: where the program beside it answers; None where the pod names no such port.
     """
 
     source: str
@@ -37,6 +48,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     first_label: str | None
     is_pod: bool
     is_terminating: bool = False
+    agent: AgentAddress | None = None
 
 
 def candidates(pods: Iterable[ManagerPod], node: NodeFacts | None) -> list[Candidate]:
@@ -80,6 +92,7 @@ def _of_pod(pod: ManagerPod, node: NodeFacts | None) -> Candidate:
         names=tuple(names),
         first_label=None if pod.subdomain else pod.hostname,
         is_pod=True,
+        agent=AgentAddress(pod.ip, pod.agent_port) if pod.ip and pod.agent_port else None,
         is_terminating=pod.terminating,
     )
 

@@ -2,8 +2,8 @@
 """Send a cluster's wanted capacities, all that differ in one call.
 
 One call is in flight per cluster; what is decided meanwhile replaces what was waiting. A batch that fails because
-one node is unknown is sent again at once without that node, which waits by itself. Every update carries the far
-over-commit timeout: it disarms what others set and kills nothing.
+one node is unknown is sent again at once without that node, which waits by itself. Every update carries an over-commit
+timeout: the far one, which disarms what others set and kills nothing, or what is left until a deadline of the plan.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from batch_resources.giving_way import Overcommit
 from batch_resources.ledger import ManagerKey
 from batch_resources.resources import YarnResources
 from batch_resources.sends import mark_answered, mark_lost, mark_refused, record_send
@@ -24,7 +25,7 @@ from yarn_copilot.controller.steps import Step
 from yarn_copilot.controller.waiting import wait_at_most
 from yarn_copilot.errors import YarnCopilotError
 from yarn_copilot.hadoop.errors import HadoopRPCError, NodeRefusedError
-from yarn_copilot.hadoop.model import NodeId, NodeResourceUpdate, Resource
+from yarn_copilot.hadoop.model import FAR_OVERCOMMIT_TIMEOUT_MILLIS, NodeId, NodeResourceUpdate, Resource
 from yarn_copilot.kube.errors import NotLeaderError
 
 logger = logging.getLogger(__name__)
@@ -33,17 +34,27 @@ UNKNOWN_PER_CYCLE = 32
 """Answers "unrecognized node" after which a batch is given up for the moment; each of them costs a whole call."""
 
 _FAILURE_WAIT_MAX_SECONDS = 10.0
-_GIVE_WAY_SECONDS = 0.5
+_LATER_SECONDS = 0.5
+_LEAST_TIMEOUT_SECONDS = 1.0
+"""A timeout of 0 would kill before any ApplicationMaster is warned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Hold one update that waits: the node, its NodeManager, the value, and when its cause was seen."""
+    """Hold one update that waits.
+
+    Attributes:
+        node, manager: whom it is for.
+        resources: the value.
+        since: when its cause was seen.
+        deadline: when containers above the value are killed, monotonic seconds; None for never.
+    """
 
     node: str
     manager: ManagerMemory
     resources: YarnResources
     since: float
+    deadline: float | None = None
 
 
 class CapacityReconciler:
@@ -69,8 +80,8 @@ class CapacityReconciler:
         self._on_step = context.on_step
         self._on_sent = on_sent
         self._on_refused = on_refused
-        self.decide_again: Callable[[Wanted], YarnResources | None] = lambda wanted: wanted.resources
-        """Gives the value to send now, right before the call; None when it has become unnecessary or unsafe."""
+        self.decide_again: Callable[[Wanted], Wanted | None] = lambda wanted: wanted
+        """Gives what to send now, right before the call; None when it has become unnecessary or unsafe."""
         self._wanted: dict[ManagerKey, Wanted] = {}
         self._wake = asyncio.Event()
         self._answers_again = asyncio.Event()
@@ -128,16 +139,16 @@ class CapacityReconciler:
                 break
             batch = {key: wanted for key, wanted in batch.items() if wanted.manager.node_id != unknown}
         else:
-            self._give_way(batch)
+            self._leave_for_later(batch)
         self._metrics.observe_cycle("node_capacity", self._clock.monotonic() - began_at)
 
     def _decided_again(self, batch: dict[ManagerKey, Wanted]) -> dict[ManagerKey, Wanted]:
         """Ask for the values once more: what was decided may have waited for another call to end."""
         decided = {}
         for key, wanted in batch.items():
-            resources = self.decide_again(wanted)
-            if resources is not None:
-                decided[key] = replace(wanted, resources=resources)
+            again = self.decide_again(wanted)
+            if again is not None:
+                decided[key] = again
         return decided
 
     def _is_current(self, wanted: Wanted) -> bool:
@@ -146,11 +157,11 @@ class CapacityReconciler:
         known = None if memory is None else memory.managers.get(wanted.manager.key)
         return known is wanted.manager and known.node_id is not None and known.candidate is not None
 
-    def _give_way(self, batch: dict[ManagerKey, Wanted]) -> None:
+    def _leave_for_later(self, batch: dict[ManagerKey, Wanted]) -> None:
         """Leave the rest for later: so many unknown nodes mean that the node list has become another one."""
         self._on_sent()  # read it again soon
         for wanted in batch.values():
-            self._dirty.mark_at(wanted.node, self._clock.monotonic() + _GIVE_WAY_SECONDS)
+            self._dirty.mark_at(wanted.node, self._clock.monotonic() + _LATER_SECONDS)
 
     async def _send(self, batch: dict[ManagerKey, Wanted]) -> NodeId | None:
         """Make one call.
@@ -158,10 +169,12 @@ class CapacityReconciler:
         Returns:
             The node that the ResourceManager does not know, None when there is nothing to repeat.
         """
-        updates = [self._update(wanted) for wanted in batch.values()]
         self._gate.leadership.check()
         sent_at = self._clock.monotonic()
+        updates = [self._update(wanted, sent_at) for wanted in batch.values()]
+        left = {key: wanted.manager.overcommit for key, wanted in batch.items()}
         for wanted in batch.values():
+            wanted.manager.overcommit = Overcommit(value=wanted.resources, deadline=wanted.deadline)
             wanted.manager.sends = record_send(wanted.manager.sends, wanted.resources, now=sent_at)
             wanted.manager.restart_evidence()
             self._on_step(Step.UPDATE_SENDING, wanted.node)
@@ -169,8 +182,11 @@ class CapacityReconciler:
         try:
             await self._resource_manager.update_node_resource(updates)
         except NodeRefusedError as problem:
+            self._restore(batch, left)
             return self._note_refused(batch, problem, sent_at)
         except YarnCopilotError as problem:
+            if _nothing_landed(problem):
+                self._restore(batch, left)
             self._note_failure(batch, problem, sent_at)
             return None
         except asyncio.CancelledError:
@@ -179,7 +195,13 @@ class CapacityReconciler:
         self._note_success(batch, sent_at)
         return None
 
-    def _update(self, wanted: Wanted) -> NodeResourceUpdate:
+    @staticmethod
+    def _restore(batch: dict[ManagerKey, Wanted], left: dict[ManagerKey, Overcommit]) -> None:
+        """Go back to what was in force before a call that changed nothing for certain."""
+        for key, wanted in batch.items():
+            wanted.manager.overcommit = left[key]
+
+    def _update(self, wanted: Wanted, now: float) -> NodeResourceUpdate:
         manager = wanted.manager
         assert manager.node_id is not None  # noqa: S101  # the planner sends nothing to an unmatched NodeManager
         report = self._book.reports.of(manager)
@@ -189,12 +211,15 @@ class CapacityReconciler:
             # A type that an update does not name is set to zero by the ResourceManager.
             custom=() if report is None else report.capability.custom,
         )
-        return NodeResourceUpdate(node_id=manager.node_id, resource=resource)
+        return NodeResourceUpdate(
+            node_id=manager.node_id, resource=resource, overcommit_timeout_millis=_timeout_millis(wanted.deadline, now)
+        )
 
     def _note_success(self, batch: dict[ManagerKey, Wanted], sent_at: float) -> None:
         now = self._clock.monotonic()
         for wanted in batch.values():
             wanted.manager.sends = mark_answered(wanted.manager.sends, sent_at=sent_at, now=now)
+            wanted.manager.overcommit = replace(wanted.manager.overcommit, is_certain=True)
             note_recognized(wanted.manager)
             self._on_step(Step.UPDATE_ANSWERED, wanted.node)
             self._metrics.observe_propagation("sent", sent_at - wanted.since)
@@ -206,13 +231,15 @@ class CapacityReconciler:
             logger.info("Capacities sent", extra={"cluster": self.cluster, "nodes": len(batch)})
             return
         wanted = next(iter(batch.values()))
-        keys = {
+        keys: dict[str, object] = {
             "node": wanted.node,
             "cluster": self.cluster,
             "node_id": str(wanted.manager.node_id),
             "memory_mib": wanted.resources.memory_mib,
             "vcores": wanted.resources.vcores,
         }
+        if wanted.deadline is not None:
+            keys["kills_after_seconds"] = round(wanted.deadline - sent_at, 1)
         logger.info("Capacity sent", extra=keys)
 
     def _note_refused(
@@ -239,9 +266,7 @@ class CapacityReconciler:
     def _note_failure(self, batch: dict[ManagerKey, Wanted], problem: YarnCopilotError, sent_at: float) -> None:
         self._failures += 1
         self.last_error = str(problem)
-        # A refusal, or a connection that never came about, leaves nothing on its way; any other end may.
-        nothing_landed = isinstance(problem, HadoopRPCError) and not problem.may_have_been_applied
-        self._mark(batch, sent_at, landed=False if nothing_landed else None)
+        self._mark(batch, sent_at, landed=False if _nothing_landed(problem) else None)
         self._metrics.count_write("yarn", "failed")
         self._metrics.count_error("node_capacity", problem)
         keys = {"cluster": self.cluster, "nodes": len(batch)}
@@ -254,3 +279,15 @@ class CapacityReconciler:
         mark = mark_lost if landed is None else mark_refused
         for wanted in batch.values():
             wanted.manager.sends = mark(wanted.manager.sends, sent_at=sent_at)
+
+
+def _nothing_landed(problem: YarnCopilotError) -> bool:
+    """Tell whether a call failed so that nothing of it is on its way: a refusal, or a connection that never came."""
+    return isinstance(problem, HadoopRPCError) and not problem.may_have_been_applied
+
+
+def _timeout_millis(deadline: float | None, now: float) -> int:
+    """Give the over-commit timeout of an update; never zero, and never negative, which would leave an older one."""
+    if deadline is None:
+        return FAR_OVERCOMMIT_TIMEOUT_MILLIS
+    return round(max(deadline - now, _LEAST_TIMEOUT_SECONDS) * 1000)

@@ -13,10 +13,10 @@ from dataclasses import replace
 
 from batch_resources.ledger import ClaimAction, NodePlan
 from batch_resources.planner.policy import Mode, Policy
-from batch_resources.resources import YarnResources
 from yarn_copilot.controller.context import LoopContext
 from yarn_copilot.controller.fresh_reads.reader import FreshReads
 from yarn_copilot.controller.memory import NodeMemory
+from yarn_copilot.controller.node_agents.loop import NodeAgents
 from yarn_copilot.controller.node_capacity.reconciler import CapacityReconciler, Wanted
 from yarn_copilot.controller.notices import NodeNotices, next_look
 from yarn_copilot.controller.state.pods import PodLedger
@@ -42,9 +42,9 @@ class PlanningLoop:
         capacities: Mapping[str, CapacityReconciler],
         claims: ClaimReconciler,
         fresh_reads: FreshReads,
+        agents: NodeAgents,
         notices: NodeNotices,
         policy: Policy,
-        batch_interval_seconds: float,
     ) -> None:
         """Take the views, the writers by cluster, and the policy, which a reload may replace."""
         self._context = context
@@ -53,9 +53,11 @@ class PlanningLoop:
         self._claims = claims
         self._fresh_reads = fresh_reads
         self._demand = context.demand
+        self._agents = agents
         self._notices = notices
         self.policy = policy
-        self.batch_interval_seconds = batch_interval_seconds
+        self.batch_interval_seconds = 0.0
+        """Changes are collected for so long before they are planned."""
         # There are two modes, so one policy beside the common one is enough to keep.
         self._other: tuple[Policy, Policy] | None = None
 
@@ -120,7 +122,7 @@ class PlanningLoop:
         if observation is None:
             return None
         plan = self._context.decide(observation, policy, now=now)
-        memory.plan, memory.planned_at, memory.standing = plan, now, plan.standing
+        memory.note_plan(plan, policy, now=now)
         self._demand.note_plan(facts, observation, plan, policy)
         self._hand_over(memory, plan, since=since)
         self._notices.update(facts, memory, plan, self._pods.unreadable(name))
@@ -131,23 +133,23 @@ class PlanningLoop:
                 self._context.dirty.mark_at(name, max(moment, now + _TIMER_SLACK_SECONDS))
         return plan
 
-    def decide_again(self, wanted: Wanted) -> YarnResources | None:
+    def decide_again(self, wanted: Wanted) -> Wanted | None:
         """Give what to send to a NodeManager right now; None for nothing.
 
-        Mode strict lets a value go out only by what is known at that moment; the other mode's values keep.
+        A deadline, and any value in mode strict, goes out only by what is known at that moment; other values keep.
         """
         memory = self._context.book.memory(wanted.node)
         if memory is None:
             return None
-        if memory.mode is not Mode.STRICT:
-            return wanted.resources
+        if memory.mode is not Mode.STRICT and wanted.deadline is None:
+            return wanted
         now, policy = self._context.clock.monotonic(), self.policy_of(memory)
         observation = self._context.book.observe(memory, policy, now=now)
         if observation is None:
             return None
         for decision in self._context.decide(observation, policy, now=now).managers:
-            if decision.key == wanted.manager.key and decision.sends_update:
-                return decision.next_value
+            if decision.key == wanted.manager.key and decision.sends_update and decision.next_value is not None:
+                return replace(wanted, resources=decision.next_value, deadline=decision.giving_way.deadline)
         return None
 
     def _hand_over(self, memory: NodeMemory, plan: NodePlan, *, since: float) -> None:
@@ -166,11 +168,16 @@ class PlanningLoop:
                         node=memory.name,
                         manager=memory.managers[decision.key],
                         resources=resources,
+                        deadline=decision.giving_way.deadline,
                         since=memory.origin_changed_at or since,
                     )
                 )
             else:
                 writer.withdraw(decision.key)
+        asks = [(decision.key, decision.kill_ask) for decision in plan.managers if decision.kill_ask is not None]
+        self._agents.withdraw(memory.name)
+        for key, ask in asks[:1]:
+            self._agents.submit(memory.name, memory.managers[key], ask)
         if plan.wants_fresh_read:
             self._fresh_reads.submit(memory.name)
         else:

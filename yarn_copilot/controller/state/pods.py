@@ -20,11 +20,14 @@ from yarn_copilot.controller.state.selectors import LabelSelector
 from yarn_copilot.kube.model import Pod
 from yarn_copilot.kube.scheduling import is_gated, placement_of
 
+AGENT_PORT_NAME: Final = "copilot"
+"""Name of the port of the program beside a NodeManager."""
+
 
 class ManagerPod(Struct, frozen=True, kw_only=True):
     """Hold what identifies a NodeManager pod.
 
-    `created` is the API server's RFC 3339 text, which sorts by time.
+    `created` is the API server's RFC 3339 text, which sorts by time; `agent_port` is 0 where no container names one.
     """
 
     key: str
@@ -40,6 +43,7 @@ class ManagerPod(Struct, frozen=True, kw_only=True):
     node_id: str | None
     cluster: str | None
     terminating: bool
+    agent_port: int = 0
 
 
 class PodRecord(Struct, frozen=True, kw_only=True):
@@ -114,7 +118,14 @@ def _manager_pod(pod: Pod) -> ManagerPod:
         node_id=metadata.annotations.get(NODE_ID_ANNOTATION),
         cluster=metadata.annotations.get(CLUSTER_ID_ANNOTATION),
         terminating=metadata.deletionTimestamp is not None,
+        agent_port=_agent_port(pod),
     )
+
+
+def _agent_port(pod: Pod) -> int:
+    containers = (*pod.spec.containers, *pod.spec.initContainers)
+    found = (port.containerPort for container in containers for port in container.ports if port.name == AGENT_PORT_NAME)
+    return next(found, 0)
 
 
 class PodLedger:

@@ -57,6 +57,15 @@ def test_grows_when_claimed_published_settled_and_freshly_read() -> None:
     assert plan.claim_action is ClaimAction.KEEP
 
 
+def test_asks_for_a_fresh_read_when_one_resource_falls_below_its_use_and_the_other_stays() -> None:
+    busy = _manager(capacity=yarn(20, 65536), used=yarn(12, 12288))
+    fallen = node(batch(8000, 64)).origin
+    seen = _open(allocatable=batch(0, 0), requested=None, requested_at=None)
+    plan = plan_node(_node(busy, origin=fallen, window=node(batch(8000, 64)).window, permissions=seen), ALL, now=NOW)
+    assert plan.wants_fresh_read
+    assert not plan.managers[0].sends_update
+
+
 @pytest.mark.parametrize(
     ("changes", "hold"),
     [
