@@ -103,9 +103,10 @@ proto: $(READY) ## Generate the protobuf modules from our .proto files
 	  yarn_copilot/hadoop/proto/rpc.proto yarn_copilot/hadoop/proto/yarn.proto \
 	  yarn_copilot/hadoop/proto/operations.proto lab/fleet/proto/tracker.proto
 
-docs: $(READY) ## Write docs/configuration.md, docs/metrics.md and docs/node-reference.md from the code
+docs: $(READY) ## Write the generated pages and pictures of docs/ from the code
 	$(BIN)/python -m yarn_copilot.cli.docs docs
 	$(BIN)/python -m nm_proxy.cli.docs docs
+	$(BIN)/python -m tests.pictures docs/pictures
 
 lock: | $(if $(findstring .cache,$(UV)),$(UV)) ## Resolve the dependencies again and write requirements.lock
 	$(UV) pip compile --quiet --python-version 3.11 --group dev --generate-hashes --no-header --no-emit-index-url \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the pictures of docs/sharing.md into a folder, and print the rows of its table."""
+"""Write the pictures of docs/sharing.md into a folder, and print the rows and times of its tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def main() -> int:
     gallery = paint()
     for name, text in gallery.pictures.items():
         (folder / name).write_text(text)
-    print(*gallery.rows, sep="\n")
+    print(*gallery.rows, ", ".join(gallery.steps), sep="\n")
     return 0
 
 

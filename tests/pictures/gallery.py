@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from tests.pictures.drawing import Band, Line, Mark, Panel, Points, Times, draw
@@ -16,10 +17,11 @@ ORIGIN, CLAIM, CAPACITY, ALLOCATABLE = "#111", "#e6550d", "#08519c", "#238b45"
 
 
 class Gallery(NamedTuple):
-    """Hold the pictures by file name, and the rows of the page's table."""
+    """Hold the pictures by file name, the rows of the page's table, and when each step of the transfer was."""
 
     pictures: dict[str, str]
     rows: tuple[str, ...]
+    steps: tuple[str, ...]
 
 
 def paint() -> Gallery:
@@ -33,6 +35,7 @@ def paint() -> Gallery:
             "shared-and-strict.svg": _draw_both(shared, strict),
         },
         rows=(_row("shared", shared), _row("strict", strict)),
+        steps=tuple(f"{moment - PODS_END:g} s" for _, moment in find_steps(transfer)),
     )
 
 
@@ -113,7 +116,7 @@ def _draw_transfer(samples: Sequence[Sample]) -> str:
             Line("claimed", CLAIM, _of(samples, lambda sample: sample.claimed)),
             Line("capacity", CAPACITY, _of(samples, lambda sample: sample.capacity)),
         ),
-        marks=tuple(Mark(moment, str(number)) for number, (_, moment) in enumerate(steps, 1)),
+        marks=_numbered([moment for _, moment in steps]),
     )
     booked = _of(samples, lambda sample: sample.booked)
     kubernetes = Panel(
@@ -133,11 +136,19 @@ def _draw_transfer(samples: Sequence[Sample]) -> str:
     return draw("The steps of a transfer, there and back", Times(begin, end, labels, captions), [yarn, kubernetes])
 
 
+def _numbered(moments: Sequence[float]) -> tuple[Mark, ...]:
+    """Number the moments; those that fall together share a mark."""
+    numbers: dict[float, list[str]] = {}
+    for number, moment in enumerate(moments, 1):
+        numbers.setdefault(moment, []).append(str(number))
+    return tuple(Mark(moment, ", ".join(texts)) for moment, texts in numbers.items())
+
+
 def find_steps(samples: Sequence[Sample]) -> list[tuple[str, float]]:
     """Find the moments of the steps, there and back, in the order in which the page explains them."""
 
     def first(after: float, is_it: Callable[[Sample, Sample], bool]) -> float:
-        pairs = zip(samples, samples[1:], strict=False)
+        pairs = pairwise(samples)
         return next(now.second for before, now in pairs if now.second > after and is_it(before, now))
 
     claimed = first(PODS_END, lambda before, now: now.claimed > before.claimed)

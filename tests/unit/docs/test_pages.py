@@ -16,7 +16,7 @@ from yarn_copilot.observability.reasons import Reason
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs"
-WRITTEN = ("operations.md", "security.md")
+WRITTEN = ("operations.md", "security.md", "sharing.md")
 HADOOP_KEYS = (
     "hadoop.rpc.",
     "hadoop.security.",
