@@ -64,7 +64,7 @@ class NodeManager:
         self.folder = group.state.folder("yarn", identity.short_name)
         conf_folder = self.folder / "conf"
         site = conf.node_site(host_name=identity.host_name, ports=identity.ports, options=options, folder=self.folder)
-        conf.write_node_conf(conf_folder, manager_site, site, self.folder)
+        conf.write_node_conf(conf_folder, manager_site, {**site, **options.properties}, self.folder)
         self.process: ServerProcess = group.add(
             Command(
                 name=identity.short_name,
