@@ -18,11 +18,14 @@ READY := $(VENV)/.ready-$(DIGEST)
 # What tests of Kerberos need beside it; it is built here, against the system's headers, and only for tests.
 KERBEROS := $(VENV)/.kerberos-$(DIGEST)
 REPORTS := build/reports
+# Context of the container images' builds, and whether modules are compiled for a quicker start.
+IMAGE := build/image
+COMPILE := --compile-bytecode
 PYTEST := $(BIN)/python -m pytest -m "not soak"
 CODE := batch_resources yarn_copilot nm_proxy lab tests benchmarks
 LINTED := $(CODE) .ci/stages.py
 
-.PHONY: help venv check format unit model contract fuzz lab-test prepare test coverage soak bench demo proto lock docs clean
+.PHONY: help venv check format unit model contract fuzz lab-test prepare test coverage soak bench image-context image-packages image-program demo proto lock docs clean
 
 help: ## Show this help
 	@echo "yarn-copilot: what you can do here"
@@ -95,6 +98,19 @@ soak: $(KERBEROS) prepare ## Long runs
 bench: prepare ## Benchmarks on real servers; figures go to benchmarks/results
 	$(BIN)/python -m benchmarks
 
+image-context: image-packages image-program ## What container images are built from, in build/image; see deploy/images
+
+image-packages: | $(if $(findstring .cache,$(UV)),$(UV)) ## Of these, what the project needs of others
+	rm -rf $(IMAGE)/packages
+	$(UV) pip install --quiet --target $(IMAGE)/packages --python $(PYTHON) --python-version 3.11 --only-binary :all: \
+	  $(COMPILE) --require-hashes -r requirements-runtime.lock
+	rm -rf $(IMAGE)/packages/bin
+
+image-program: | $(if $(findstring .cache,$(UV)),$(UV)) ## Of these, the project itself
+	rm -rf $(IMAGE)/program
+	$(UV) pip install --quiet --target $(IMAGE)/program --python $(PYTHON) $(COMPILE) --no-deps .
+	rm -rf $(IMAGE)/program/bin
+
 demo: $(READY) ## Real servers, a day of load, a live table and a summary
 	$(BIN)/python -m lab demo
 
@@ -111,6 +127,8 @@ docs: $(READY) ## Write the generated pages and pictures of docs/ from the code
 lock: | $(if $(findstring .cache,$(UV)),$(UV)) ## Resolve the dependencies again and write requirements.lock
 	$(UV) pip compile --quiet --python-version 3.11 --group dev --generate-hashes --no-header --no-emit-index-url \
 	  --no-annotate --output-file requirements.lock pyproject.toml
+	$(UV) pip compile --quiet --python-version 3.11 --constraint requirements.lock --generate-hashes --no-header \
+	  --no-emit-index-url --no-annotate --output-file requirements-runtime.lock pyproject.toml
 	echo 'gssapi>=1.9,<2' | $(UV) pip compile --quiet --python-version 3.11 --generate-hashes --no-header \
 	  --no-emit-index-url --no-annotate --output-file requirements-kerberos.lock -
 

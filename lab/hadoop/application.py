@@ -113,6 +113,7 @@ class Application:
         queue: str | None = None,
         node: str | None = None,
         duration_seconds: float | None = None,
+        shell_command: str | None = None,
     ) -> int:
         """Ask for equal containers; they are held until released.
 
@@ -123,6 +124,7 @@ class Application:
             queue: leaf queue; None: the one of `Lab.submit`. A new queue submits a further application.
             node: only on this node: host name, or host:port where several NodeManagers share a host.
             duration_seconds: containers end by themselves (exit status 0) after so long; None: never.
+            shell_command: what a container runs instead of sleeping.
 
         Returns:
             The ask's number, as in `Container.ask`.
@@ -140,6 +142,8 @@ class Application:
             command["node"] = node
         if duration_seconds is not None:
             command["duration_seconds"] = duration_seconds
+        if shell_command is not None:
+            command["shell_command"] = shell_command
         self._send(command)
         return ask
 

@@ -11,6 +11,7 @@ final class Ask {
   final int count;
   final String[] nodes;
   final double durationSeconds;
+  final String command;
 
   Ask(Map<String, Object> command) {
     id = number(command, "id", 0).intValue();
@@ -20,10 +21,14 @@ final class Ask {
     Object node = command.get("node");
     nodes = node == null ? null : new String[] {(String) node};
     durationSeconds = number(command, "duration_seconds", 0).doubleValue();
+    this.command = (String) command.get("shell_command");
   }
 
-  /** Return the shell command that a container of this ask runs; 0 seconds means until it is stopped. */
+  /** Return the shell command that a container of this ask runs: its own, or one that sleeps; 0 seconds means until it is stopped. */
   String shellCommand() {
+    if (command != null) {
+      return command;
+    }
     return "exec sleep " + (durationSeconds > 0 ? Double.toString(durationSeconds) : "infinity");
   }
 
