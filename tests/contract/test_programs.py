@@ -17,7 +17,9 @@ import asyncio, os
 from tests.contract.programs import start_python
 
 async def main():
-    child = await start_python("-c", "import time; time.sleep(600)")
+    program = "import time; print('up', flush=True); time.sleep(600)"
+    child = await start_python("-c", program, stdout=asyncio.subprocess.PIPE)
+    await child.stdout.readline()  # only now is it certain that the kernel knows of the signal
     print(child.pid, flush=True)
     await asyncio.sleep(600)
 

@@ -155,9 +155,9 @@ async def test_whoever_has_no_login_is_told_what_is_missing(secure: SecureYarn, 
 
 
 async def test_tickets_that_are_over_are_told(secure: SecureYarn, tmp_path: Path) -> None:
-    secure.keytabs["dave"] = secure.kdc.add_principal("dave", max_life="2sec")
+    secure.keytabs["dave"] = secure.kdc.add_principal("dave", max_life="3sec")
     tickets_of(secure, "dave", tmp_path / "tickets")
-    await asyncio.sleep(2.5)
+    await asyncio.sleep(4.5)
     hadoop = settings_of(secure, None, kerberos_ticket_cache=f"FILE:{tmp_path / 'tickets'}")
     async with client_of(secure, hadoop) as client:
         with pytest.raises(errors.CredentialsError, match="over"):
