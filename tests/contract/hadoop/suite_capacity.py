@@ -184,3 +184,8 @@ async def test_queue_counts_what_it_holds_and_waits_for(rm_backend: RmBackend) -
             await until(is_counted)
         finally:
             await more.stop()
+
+        async def nothing_waits() -> bool:
+            return (await client.get_queue_info("root.batch.etl")).pending_containers == 0
+
+        await until(nothing_waits)  # or the nodes of the next test would be given what still waits
