@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from batch_resources.giving_way import NUDGE_LIMIT_MIB
 from lab.cluster import Lab
 from lab.hadoop.application import Application
 from tests.lab.bridge import FAST, GIB, MIB, SETTLED_SECONDS, Bridge, BridgedNode, Claim, Unique, merged
@@ -29,9 +30,10 @@ def test_lowered_capacity_kills_nothing_on_a_node_that_was_armed_by_hand(lab: La
     application.wait_running(6)
     controller = bridge.start()
     bridge.wait_claim(node, Claim(6000, 6 * GIB))
-    for size in (2, 8, 1, 3):
+    # Over origin and at its floor it keeps a few MiB by which a deadline could still be set and called off.
+    for size, memory_mib in ((2, 2048), (8, 8192), (1, 1024 + NUDGE_LIMIT_MIB), (3, 3072)):
         bridge.set_origin(node, size * 1000, size * GIB)
-        bridge.wait_capacity(node, size * 1024, size)
+        bridge.wait_capacity(node, memory_mib, size)
     polls = controller.metric("yarn_copilot_loop_cycle_seconds_count", {"loop": "cluster_view"})
     bridge.wait(
         lambda: controller.metric("yarn_copilot_loop_cycle_seconds_count", {"loop": "cluster_view"}) > polls + 8,
