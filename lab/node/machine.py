@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -25,7 +26,11 @@ from nm_proxy.parenting.adopter import Adopter, AdopterOptions, Times
 from nm_proxy.parenting.parent import Parent
 from nm_proxy.parenting.records import PassReport
 
-APPLICATION: Final = "application_1700000000000_0001"
+_CLUSTER: Final = 1_000_000_000_000 + secrets.randbelow(9_000_000_000_000)
+"""Start of a ResourceManager in milliseconds, as it is in ids; of this process alone: agents of two test runs at once
+find orphans by the id in their environment, and would take each other's."""
+
+APPLICATION: Final = f"application_{_CLUSTER}_0001"
 SWEEP_SECONDS: Final = 20.0
 MARK: Final = "NM_PROXY_TEST"
 """Whoever carries this variable was started by the test of that name, wherever it is."""
@@ -33,7 +38,7 @@ MARK: Final = "NM_PROXY_TEST"
 
 def container_id(number: int) -> str:
     """Give a container's id."""
-    return f"container_1700000000000_0001_01_{number:06d}"
+    return f"container_{_CLUSTER}_0001_01_{number:06d}"
 
 
 class Machine:

@@ -14,6 +14,7 @@ import functools
 import logging
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar
@@ -179,9 +180,10 @@ class ParentingLoop:
     def _tell(self, report: PassReport, *, is_complete: bool) -> None:
         for seconds in report.latencies:
             self._metrics.observe_latency(seconds)
-        for repair in report.repairs:
-            self._metrics.count_repair(repair.value)
-            logger.warning("Put right what somebody else had changed", extra={"what": repair.value})
+        for repair, count in Counter(report.repairs).items():
+            for _ in range(count):
+                self._metrics.count_repair(repair.value)
+            logger.warning("Put right what somebody else had changed", extra={"what": repair.value, "count": count})
         self._metrics.count_groups(adopted=len(report.adopted), removed=len(report.removed))
         if report.adopted:
             logger.info("Adopted containers", extra={"containers": ", ".join(sorted(report.adopted))})

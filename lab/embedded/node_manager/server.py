@@ -130,7 +130,7 @@ class EmbeddedNodeManager:
             }
         if page == "apps":
             return {"apps": {"app": [{"id": "application_1700000000000_0001", "state": "RUNNING"}]}}
-        entries = [self._entry(name, one) for name, one in self.containers.items()]
+        entries = [self._entry(name, one) for name, one in list(self.containers.items())]
         if not entries:
             return {"containers": {}}
         return {"containers": {"container": entries[0] if self.single_as_object and len(entries) == 1 else entries}}
