@@ -73,6 +73,10 @@ class Overcommit:
     is_certain: bool = False
 
 
+UNTOLD: Final = Overcommit()
+"""What is known of a ResourceManager that got no update in this term."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
     """Hold one NodeManager as this decision looks at it.
@@ -125,6 +129,9 @@ class GivingWay:
     value: YarnResources | None = None
     deadline: float | None = None
     needs_update: bool = False
+
+
+NOT_GIVING_WAY: Final = GivingWay()
 
 
 def observe_excess(since: float | None, is_over: bool | None, *, now: float) -> float | None:

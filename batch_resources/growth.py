@@ -33,7 +33,9 @@ def observe_origin(window: Window, origin: BatchResources, *, now: float, length
             return window
         return (Sample(resources=origin, last_seen_at=now),)
     # The newest sample held until this moment: only now is it known to be over.
-    kept = tuple(sample for sample in _extended(window, now) if now - sample.last_seen_at < length_seconds)
+    if len(window) == 1 and window[0].resources == origin:
+        return (Sample(resources=origin, last_seen_at=now),)  # at rest, which is most of the time
+    kept = tuple([sample for sample in _extended(window, now) if now - sample.last_seen_at < length_seconds])
     if kept and kept[-1].resources == origin:
         return (*kept[:-1], Sample(resources=origin, last_seen_at=now))
     # A sample that is nowhere below the new one will never be the minimum again: the new one outlives it.

@@ -15,7 +15,7 @@ from fractions import Fraction
 from batch_resources.annotations.orders import NO_ORDERS, Orders
 from batch_resources.annotations.origin import OriginReading
 from batch_resources.dips import Dip
-from batch_resources.giving_way import GivingWay, Levels, Overcommit
+from batch_resources.giving_way import NOT_GIVING_WAY, UNTOLD, GivingWay, Levels, Overcommit
 from batch_resources.growth import Window
 from batch_resources.planner.boundary import Why
 from batch_resources.planner.standing import Standing
@@ -116,7 +116,7 @@ class ManagerObservation:
     outlives_earlier_leaders: bool = False
     cluster_is_known: bool = True
     drains: bool = False
-    overcommit: Overcommit = field(default_factory=Overcommit)
+    overcommit: Overcommit = UNTOLD
     levels: Levels = ()
     running: Running | None = None
 
@@ -244,7 +244,7 @@ class ManagerPlan:
     holds: tuple[Hold, ...] = ()
     update: YarnResources | None = None
     is_held_back: bool = False
-    giving_way: GivingWay = field(default_factory=GivingWay)
+    giving_way: GivingWay = NOT_GIVING_WAY
     kill_ask: BatchResources | None = None
 
     @property

@@ -3,7 +3,8 @@
 
 `BatchResources` counts as Koordinator does (milli-cores and bytes), `YarnResources` as YARN does (whole vcores
 and MiB; YARN writes "MB" and means MiB). Converting between them is the business of `batch_resources.units`
-alone. All numbers are integers: a float never enters the ledger.
+alone. All numbers are integers: a float never enters the ledger. A result that equals an operand is that operand: most
+sums and limits of a node at rest change nothing, and making a frozen value costs more than comparing two.
 """
 
 from __future__ import annotations
@@ -19,12 +20,16 @@ class BatchResources:
     memory_bytes: int
 
     def __add__(self, other: BatchResources) -> BatchResources:
+        if not other.cpu_milli and not other.memory_bytes:
+            return self
         return BatchResources(
             cpu_milli=self.cpu_milli + other.cpu_milli, memory_bytes=self.memory_bytes + other.memory_bytes
         )
 
     def __sub__(self, other: BatchResources) -> BatchResources:
         """Subtract per resource; the result may be negative, see `floored`."""
+        if not other.cpu_milli and not other.memory_bytes:
+            return self
         return BatchResources(
             cpu_milli=self.cpu_milli - other.cpu_milli, memory_bytes=self.memory_bytes - other.memory_bytes
         )
@@ -35,6 +40,8 @@ class BatchResources:
 
     def at_least(self, other: BatchResources) -> BatchResources:
         """Take the larger value per resource."""
+        if self.cpu_milli >= other.cpu_milli and self.memory_bytes >= other.memory_bytes:
+            return self
         return BatchResources(
             cpu_milli=max(self.cpu_milli, other.cpu_milli),
             memory_bytes=max(self.memory_bytes, other.memory_bytes),
@@ -42,6 +49,8 @@ class BatchResources:
 
     def at_most(self, other: BatchResources) -> BatchResources:
         """Take the smaller value per resource."""
+        if self.cpu_milli <= other.cpu_milli and self.memory_bytes <= other.memory_bytes:
+            return self
         return BatchResources(
             cpu_milli=min(self.cpu_milli, other.cpu_milli),
             memory_bytes=min(self.memory_bytes, other.memory_bytes),
@@ -64,10 +73,14 @@ class YarnResources:
 
     def at_least(self, other: YarnResources) -> YarnResources:
         """Take the larger value per resource."""
+        if self.memory_mib >= other.memory_mib and self.vcores >= other.vcores:
+            return self
         return YarnResources(memory_mib=max(self.memory_mib, other.memory_mib), vcores=max(self.vcores, other.vcores))
 
     def at_most(self, other: YarnResources) -> YarnResources:
         """Take the smaller value per resource."""
+        if self.memory_mib <= other.memory_mib and self.vcores <= other.vcores:
+            return self
         return YarnResources(memory_mib=min(self.memory_mib, other.memory_mib), vcores=min(self.vcores, other.vcores))
 
     def fits_in(self, other: YarnResources) -> bool:

@@ -100,6 +100,8 @@ def mark_confirmed(sends: Sends, read: YarnResources, *, read_began_at: float) -
 
 def unconfirmed(sends: Sends) -> Sends:
     """Give the sends that may not have landed yet."""
+    if not sends:
+        return sends
     return tuple(send for send in sends if not send.is_confirmed)
 
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Final
 
-from batch_resources.resources import BatchResources, YarnResources
+from batch_resources.resources import ZERO_BATCH, BatchResources, YarnResources
 
 BYTES_PER_MIB: Final = 1_048_576
 """YARN writes "MB" and means this."""
@@ -62,6 +62,8 @@ class UnitModel:
         Returns:
             Milli-cores and bytes.
         """
+        if not yarn.vcores and not yarn.memory_mib:
+            return ZERO_BATCH
         return BatchResources(
             cpu_milli=ceil(yarn.vcores * self._milli_cores(normalization_ratio)),
             memory_bytes=yarn.memory_mib * BYTES_PER_MIB,

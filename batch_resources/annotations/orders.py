@@ -120,6 +120,8 @@ class Orders:
         return min((end for end in self._ends() if end > moment), default=None)
 
     def _ends(self) -> list[float]:
+        if self is NO_ORDERS:
+            return []
         ends = [order.until for order in (self.pause, self.cap, self.fix) if order is not None]
         if self.drain is not None:
             ends.append(self.drain.deadline)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from batch_resources.annotations.origin import OriginState
 from batch_resources.dips import Figure, doubted_until
@@ -31,8 +31,7 @@ _MAKE_ORIGIN_UNKNOWN = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inputs:
+class Inputs(NamedTuple):
     """Hold the judgement.
 
     Attributes:
@@ -55,7 +54,7 @@ class Inputs:
 
 def judge_inputs(node: NodeObservation, policy: Policy, *, now: float) -> Inputs:
     """Judge the inputs of one node at a moment (monotonic seconds)."""
-    holds = list(_holds_of_inputs(node, policy, now))
+    holds = _holds_of_inputs(node, policy, now)
     origin = None if _origin_is_unknown(holds) else node.origin.resources
     lowest = window_minimum(node.window) if origin is not None else None
     reserve = ZERO_BATCH if lowest is None else policy.reserve(lowest)
@@ -95,13 +94,18 @@ def _holds_of_inputs(node: NodeObservation, policy: Policy, now: float) -> list[
 
 
 def _origin_is_unknown(holds: list[Hold]) -> bool:
-    return any(hold in _MAKE_ORIGIN_UNKNOWN for hold in holds)
+    return not _MAKE_ORIGIN_UNKNOWN.isdisjoint(holds)
 
 
 def _budget(node: NodeObservation, lowest: BatchResources | None, reserve: BatchResources) -> BatchResources | None:
     if lowest is None or node.others is None or node.requested is None:
         return None
-    return (lowest - node.others - reserve - node.requested - node.lingering).floored()
+    taken = (node.others, reserve, node.requested, node.lingering)
+    cpu, memory = lowest.cpu_milli, lowest.memory_bytes
+    for part in taken:
+        cpu -= part.cpu_milli
+        memory -= part.memory_bytes
+    return BatchResources(cpu_milli=max(cpu, 0), memory_bytes=max(memory, 0))
 
 
 def recheck_at(node: NodeObservation, policy: Policy, origin: BatchResources | None, now: float) -> float | None:

@@ -43,6 +43,27 @@ class _Converted(NamedTuple):
     goal: BatchResources
 
 
+class _Either(NamedTuple):
+    """Be what holds for cpu, for memory or for both."""
+
+    wants_counter: bool
+    wants_fresh_read: bool
+    waits_for_publication: bool
+    waits_for_settling: bool
+    waits_for_proof: bool
+
+    @classmethod
+    def of(cls, cpu: Decision, memory: Decision) -> _Either:
+        """Join both decisions."""
+        return cls(
+            wants_counter=cpu.wants_counter or memory.wants_counter,
+            wants_fresh_read=cpu.wants_fresh_read or memory.wants_fresh_read,
+            waits_for_publication=cpu.waits_for_publication or memory.waits_for_publication,
+            waits_for_settling=cpu.waits_for_settling or memory.waits_for_settling,
+            waits_for_proof=cpu.waits_for_proof or memory.waits_for_proof,
+        )
+
+
 def plan_node(node: NodeObservation, policy: Policy, *, now: float) -> NodePlan:
     """Decide the next steps on one node.
 
@@ -55,16 +76,19 @@ def plan_node(node: NodeObservation, policy: Policy, *, now: float) -> NodePlan:
     wish = None if inputs.budget is None else wish_for(node, inputs, policy, now=now)
     goal = None if wish is None or inputs.budget is None else limit(wish.yarn, inputs.budget, node.orders)
     wished = plan_managers(node, goal, policy, may_grow=inputs.may_grow, now=now)
-    converted = tuple(
+    converted = [
         _convert(manager, plan, policy, node.normalization_ratio)
         for manager, plan in zip(node.managers, wished, strict=True)
-    )
-    amounts = tuple(_amounts(node, inputs, policy, converted, pick, now) for pick in RESOURCES)
-    decisions = tuple(decide(amount) for amount in amounts)
+    ]
+    fresh, is_settled = _fresh_requested(node, policy, now), _is_settled_at(node, policy, now)
+    amounts = tuple([_amounts(node, inputs, converted, pick, fresh, is_settled=is_settled) for pick in RESOURCES])
+    decisions = (decide(amounts[0]), decide(amounts[1]))
+    either = _Either.of(*decisions)
     managers = tuple(
-        _manager_plan(node, index, plan, policy, amounts, decisions, now) for index, plan in enumerate(wished)
+        [_manager_plan(node, index, plan, policy, amounts, decisions, now) for index, plan in enumerate(wished)]
     )
-    claim, action, claim_holds = _claim(node, policy, decisions, now)
+    wanted = BatchResources(cpu_milli=decisions[0].claim, memory_bytes=decisions[1].claim)
+    claim, action, claim_holds = _claim(node, policy, wanted, either, now)
     is_nudge = action is ClaimAction.WRITE and claim == node.claimed
     return NodePlan(
         node=node.node,
@@ -75,9 +99,9 @@ def plan_node(node: NodeObservation, policy: Policy, *, now: float) -> NodePlan:
         managers=managers,
         claim=claim,
         claim_action=action,
-        holds=(*inputs.holds, *limit_holds(inputs.budget, node.orders), *claim_holds, *_waits(node, policy, decisions)),
-        recheck_at=_next_moment(node, policy, inputs, decisions, wish, now),
-        wants_fresh_read=any(decision.wants_fresh_read for decision in decisions) or _is_half_known(amounts, decisions),
+        holds=(*inputs.holds, *limit_holds(inputs.budget, node.orders), *claim_holds, *_waits(node, policy, either)),
+        recheck_at=_next_moment(node, policy, inputs, either, wish, now),
+        wants_fresh_read=either.wants_fresh_read or _is_half_known(amounts, decisions),
         demand=node.demand,
         boundary=() if wish is None else wish.why,
         standing=node.standing if wish is None else wish.standing,
@@ -98,8 +122,8 @@ def _convert(manager: ManagerObservation, wished: ManagerPlan, policy: Policy, r
         capacity=None if capacity is None else to_batch(capacity),
         used=to_batch(used),
         floor=to_batch(policy.floor),
-        unconfirmed=tuple(to_batch(send.resources) for send in unconfirmed(manager.sends)),
-        alive=tuple(to_batch(send.resources) for send in manager.sends),
+        unconfirmed=tuple([to_batch(send.resources) for send in unconfirmed(manager.sends)]),
+        alive=tuple([to_batch(send.resources) for send in manager.sends]),
         proven=None if manager.proven is None or not manager.reachable else to_batch(manager.proven),
         goal=to_batch(held if wished.target is None else wished.target),
     )
@@ -108,14 +132,14 @@ def _convert(manager: ManagerObservation, wished: ManagerPlan, policy: Policy, r
 def _amounts(
     node: NodeObservation,
     inputs: Inputs,
-    policy: Policy,
-    converted: tuple[_Converted, ...],
+    converted: list[_Converted],
     pick: Pick,
-    now: float,
+    fresh: BatchResources | None,
+    *,
+    is_settled: bool,
 ) -> NodeAmounts:
     open_ = node.permissions
-    fresh = _fresh_requested(node, policy, now)
-    managers = tuple(
+    managers = [
         ManagerAmounts(
             capacity=None if item.capacity is None else pick(item.capacity),
             used=pick(item.used),
@@ -128,7 +152,7 @@ def _amounts(
             goal=pick(item.goal),
         )
         for manager, item in zip(node.managers, converted, strict=True)
-    )
+    ]
     return NodeAmounts(
         origin=None if inputs.origin is None else pick(inputs.origin),
         others=None if node.others is None else pick(node.others),
@@ -136,7 +160,7 @@ def _amounts(
         claimed=pick(node.claimed or ZERO_BATCH),
         allocatable=pick(open_.allocatable),
         requested=None if fresh is None else pick(fresh),
-        is_settled=_is_settled_at(node, policy, now),
+        is_settled=is_settled,
         counter_is_ours=open_.counter_is_ours,
         has_outstanding_patch=open_.has_outstanding_patch,
         managers=(*managers, *_lingering(node, pick)),
@@ -186,36 +210,35 @@ def _manager_plan(
 ) -> ManagerPlan:
     """Join the answers for cpu and memory into one update, or none."""
     manager = node.managers[index]
-    cpu, memory = (decision.capacities[index] for decision in decisions)
+    cpu, memory = decisions[0].capacities[index], decisions[1].capacities[index]
+    holds = wished.holds
     if wished.target is not None and not manager.outlives_earlier_leaders:
-        wished = replace(wished, holds=(*wished.holds, Hold.EARLIER_LEADER_AWAITED))
+        holds = (*holds, Hold.EARLIER_LEADER_AWAITED)
     if cpu is None or memory is None or node.claim_is_foreign or now < manager.retry_at:
-        return replace(wished, sends_update=False)
+        return replace(wished, sends_update=False, holds=holds)
     value = policy.units.to_yarn(
         BatchResources(cpu_milli=cpu, memory_bytes=memory), normalization_ratio=node.normalization_ratio
     )
-    differs = any(
-        changes_something(amount.managers[index], decision.capacities[index])
-        for amount, decision in zip(amounts, decisions, strict=True)
+    differs = changes_something(amounts[0].managers[index], cpu) or changes_something(
+        amounts[1].managers[index], memory
     )
     outstanding = unconfirmed(manager.sends)
     sends = differs and (value != manager.capacity or bool(outstanding)) and not is_under_way(outstanding, value)
-    return replace(wished, sends_update=sends, update=value)
+    return replace(wished, sends_update=sends, update=value, holds=holds)
 
 
 def _claim(
-    node: NodeObservation, policy: Policy, decisions: tuple[Decision, ...], now: float
+    node: NodeObservation, policy: Policy, claim: BatchResources, either: _Either, now: float
 ) -> tuple[BatchResources | None, ClaimAction, tuple[Hold, ...]]:
-    claim = BatchResources(cpu_milli=decisions[0].claim, memory_bytes=decisions[1].claim)
     if node.claim_is_foreign:
         return claim, ClaimAction.KEEP, (Hold.FOREIGN_WRITER,)
     if node.others is None:
         return claim if node.managers else None, ClaimAction.KEEP, ()
     if not node.managers:
         return plan_release(node)
-    holds = (Hold.CAPACITY_FALL_UNPROVEN,) if any(decision.waits_for_proof for decision in decisions) else ()
-    wants_write = claim != node.claimed or any(decision.wants_counter for decision in decisions)
-    if not wants_write and any(decision.waits_for_publication for decision in decisions):
+    holds = (Hold.CAPACITY_FALL_UNPROVEN,) if either.waits_for_proof else ()
+    wants_write = claim != node.claimed or either.wants_counter
+    if not wants_write and either.waits_for_publication:
         nudge_at = _nudge_at(node, policy)
         wants_write = nudge_at is not None and now >= nudge_at
     return claim, ClaimAction.WRITE if wants_write else ClaimAction.KEEP, holds
@@ -224,21 +247,21 @@ def _claim(
 def _is_half_known(amounts: tuple[NodeAmounts, ...], decisions: tuple[Decision, ...]) -> bool:
     """Tell whether one resource could move, and the message cannot go because the other one lacks a fresh read."""
     for index in range(len(amounts[0].managers)):
-        values = [decision.capacities[index] for decision in decisions]
-        if None in values and any(
-            changes_something(amount.managers[index], value) for amount, value in zip(amounts, values, strict=True)
-        ):
+        cpu, memory = decisions[0].capacities[index], decisions[1].capacities[index]
+        if cpu is not None and memory is not None:
+            continue
+        if changes_something(amounts[0].managers[index], cpu) or changes_something(amounts[1].managers[index], memory):
             return True
     return False
 
 
-def _waits(node: NodeObservation, policy: Policy, decisions: tuple[Decision, ...]) -> tuple[Hold, ...]:
+def _waits(node: NodeObservation, policy: Policy, either: _Either) -> tuple[Hold, ...]:
     holds = []
-    if node.managers and any(decision.waits_for_publication for decision in decisions):
+    if node.managers and either.waits_for_publication:
         holds.append(Hold.PUBLICATION_AWAITED)
-    if any(decision.waits_for_settling for decision in decisions):
+    if either.waits_for_settling:
         holds.append(Hold.WATCH_LAG if _is_watch_too_late(node, policy) else Hold.SETTLING)
-    if any(decision.wants_fresh_read for decision in decisions):
+    if either.wants_fresh_read:
         holds.append(Hold.FRESH_READ_AWAITED)
     return tuple(holds)
 
@@ -255,15 +278,15 @@ def _next_moment(
     node: NodeObservation,
     policy: Policy,
     inputs: Inputs,
-    decisions: tuple[Decision, ...],
+    either: _Either,
     wish: Wish | None,
     now: float,
 ) -> float | None:
     moments = [recheck_at(node, policy, inputs.origin, now), None if wish is None else wish.again_at]
-    if any(decision.waits_for_publication for decision in decisions):
+    if either.waits_for_publication:
         moments.append(_nudge_at(node, policy))
     since = node.permissions.settle_since
-    if since is not None and any(decision.waits_for_settling for decision in decisions):
+    if since is not None and either.waits_for_settling:
         moments.append(since + policy.boundary.settle_seconds)
         if _is_watch_too_late(node, policy):
             moments.append(now + _LAG_LOOK_SECONDS)

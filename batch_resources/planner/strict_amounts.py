@@ -40,12 +40,16 @@ class ManagerAmounts:
     @property
     def held(self) -> int:
         """Give what it may hold at worst, now or by a message that is still on its way."""
-        return max(self.capacity or 0, self.used, self.floor, *self.unconfirmed, *self.alive)
+        highest = max(self.capacity or 0, self.used, self.floor)
+        if not self.unconfirmed and not self.alive:
+            return highest
+        return max(highest, *self.unconfirmed, *self.alive)
 
     @property
     def lowest(self) -> int:
         """Give the capacity above which an update is a growth."""
-        return min((self.capacity or 0, *self.unconfirmed))
+        capacity = self.capacity or 0
+        return min(capacity, *self.unconfirmed) if self.unconfirmed else capacity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

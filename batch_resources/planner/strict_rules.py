@@ -10,8 +10,6 @@ see again (updates on their way, proofs) it assumes at their worst.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from batch_resources.planner.strict_amounts import Decision, ManagerAmounts, NodeAmounts
 
 
@@ -57,10 +55,10 @@ def _claim(node: NodeAmounts) -> tuple[int, bool]:
     """
     if node.others is None:
         return node.claimed, False
-    held = sum(manager.held for manager in node.managers)
+    held = sum([manager.held for manager in node.managers])
     if node.origin is None:
         return max(held, node.claimed), False
-    goal = min(sum(max(manager.goal, manager.floor) for manager in node.managers), node.origin - node.others)
+    goal = min(sum([max(manager.goal, manager.floor) for manager in node.managers]), node.origin - node.others)
     if max(held, goal) >= node.claimed:
         return max(held, goal), False
     in_force = [_in_force(manager) for manager in node.managers]
@@ -116,9 +114,13 @@ def may_grow(node: NodeAmounts) -> bool:
 
     A NodeManager that this term has not read yet may hold all that is claimed, so nobody on its node grows.
     """
+    return node.requested is not None and _may_grow_when_read(node)
+
+
+def _may_grow_when_read(node: NodeAmounts) -> bool:
+    """Tell whether all that a growth needs is there, a fresh read aside."""
     return (
-        node.requested is not None
-        and all(manager.is_read for manager in node.managers)
+        all(manager.is_read for manager in node.managers)
         and node.is_settled
         and node.counter_is_ours
         and not node.has_outstanding_patch
@@ -129,10 +131,10 @@ def may_grow(node: NodeAmounts) -> bool:
 def _is_growth_wanted(node: NodeAmounts) -> bool:
     if node.origin is None or node.others is None:
         return False
-    return any(
-        manager.may_send and manager.capacity is not None and max(manager.goal, manager.floor) > manager.lowest
-        for manager in node.managers
-    )
+    for manager in node.managers:
+        if manager.may_send and manager.capacity is not None and max(manager.goal, manager.floor) > manager.lowest:
+            return True
+    return False
 
 
 def _is_read_useful(node: NodeAmounts, *, claimed_enough: bool) -> bool:
@@ -147,4 +149,4 @@ def _is_read_useful(node: NodeAmounts, *, claimed_enough: bool) -> bool:
             and max(manager.used, manager.floor) < goal < manager.lowest
         ):
             return True
-    return claimed_enough and may_grow(replace(node, requested=0))
+    return claimed_enough and _may_grow_when_read(node)

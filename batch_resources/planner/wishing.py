@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from batch_resources.ledger import NodeObservation
@@ -16,7 +17,7 @@ from batch_resources.units import BYTES_PER_MIB
 
 Pick = Callable[[BatchResources], int]
 
-RESOURCES: Final[tuple[Pick, Pick]] = (lambda amount: amount.cpu_milli, lambda amount: amount.memory_bytes)
+RESOURCES: Final[tuple[Pick, Pick]] = (attrgetter("cpu_milli"), attrgetter("memory_bytes"))
 """Take cpu, take memory: the order of everything that is decided once for each."""
 
 
@@ -74,12 +75,12 @@ def used_by_yarn(node: NodeObservation, policy: Policy) -> BatchResources:
 
 def _shares(
     node: NodeObservation, budget: BatchResources, origin: BatchResources, reserve: BatchResources, policy: Policy
-) -> tuple[Shares, ...]:
+) -> list[Shares]:
     boundary, claimed = policy.boundary, ((node.claimed or ZERO_BATCH) - node.lingering).floored()
     used = used_by_yarn(node, policy)
-    unit = BatchResources(cpu_milli=policy.units.milli_cores_per_vcore, memory_bytes=BYTES_PER_MIB)
+    units = (policy.units.milli_cores_per_vcore, BYTES_PER_MIB)
     kubernetes_minimum, yarn_minimum = boundary.kubernetes_minimum.of(origin), boundary.yarn_minimum.of(origin)
-    return tuple(
+    return [
         Shares(
             budget=pick(budget),
             reserve=pick(reserve),
@@ -92,7 +93,7 @@ def _shares(
             kubernetes_weight=boundary.kubernetes_weight,
             kubernetes_minimum=pick(kubernetes_minimum),
             yarn_minimum=pick(yarn_minimum),
-            step_unit=pick(unit),
+            step_unit=unit,
         )
-        for pick in RESOURCES
-    )
+        for pick, unit in zip(RESOURCES, units, strict=True)
+    ]

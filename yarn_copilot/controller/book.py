@@ -288,7 +288,7 @@ class NodeBook:
             )
         orders = facts.orders.at(self._wall())
         drains = orders.drain is not None or (self.settings.drains_cordoned and facts.is_cordoned)
-        managers = tuple(self.reports.observe(manager, drains=drains) for manager in memory.managers.values())
+        managers = tuple([self.reports.observe(manager, drains=drains) for manager in memory.managers.values()])
         self._note_unread(memory, managers, facts, policy)
         lingering, lingering_is_known = memory.lingering(now=now, hold_seconds=self.settings.lost_hold_seconds)
         observation = NodeObservation(
