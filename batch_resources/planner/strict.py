@@ -246,11 +246,12 @@ def _claim(
 
 def _is_half_known(amounts: tuple[NodeAmounts, ...], decisions: tuple[Decision, ...]) -> bool:
     """Tell whether one resource could move, and the message cannot go because the other one lacks a fresh read."""
-    for index in range(len(amounts[0].managers)):
-        cpu, memory = decisions[0].capacities[index], decisions[1].capacities[index]
+    capacities = (decision.capacities for decision in decisions)
+    # What lingers stands last, perhaps for one resource only, and is never told anything.
+    for of_cpu, of_memory, cpu, memory in zip(amounts[0].managers, amounts[1].managers, *capacities, strict=False):
         if cpu is not None and memory is not None:
             continue
-        if changes_something(amounts[0].managers[index], cpu) or changes_something(amounts[1].managers[index], memory):
+        if changes_something(of_cpu, cpu) or changes_something(of_memory, memory):
             return True
     return False
 

@@ -12,7 +12,7 @@ from batch_resources.annotations.origin import OriginState
 from batch_resources.ledger import ClaimAction, Demand, Hold, ManagerObservation, NodeObservation, Permissions
 from batch_resources.planner.plan import plan_node
 from batch_resources.planner.policy import Boundary, Minimum, Mode
-from batch_resources.resources import ZERO_BATCH, BatchResources
+from batch_resources.resources import ZERO_BATCH, BatchResources, YarnResources
 from batch_resources.sends import Send
 from tests.unit.batch_resources.builders import NOW, batch, manager, node, policy, unknown_origin, yarn
 
@@ -55,6 +55,12 @@ def test_grows_when_claimed_published_settled_and_freshly_read() -> None:
     assert plan.managers[0].sends_update
     assert plan.managers[0].next_value == yarn(20, 65536)
     assert plan.claim_action is ClaimAction.KEEP
+
+
+@pytest.mark.parametrize(("lingering", "given"), [(batch(500, 0), yarn(19, 65536)), (batch(0, 1), yarn(20, 64512))])
+def test_plans_a_node_on_which_one_resource_alone_lingers(lingering: BatchResources, given: YarnResources) -> None:
+    plan = plan_node(_node(lingering=lingering), ALL, now=NOW)
+    assert plan.managers[0].next_value == given
 
 
 def test_asks_for_a_fresh_read_when_one_resource_falls_below_its_use_and_the_other_stays() -> None:
