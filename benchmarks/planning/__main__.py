@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks import results
+from benchmarks.planning.beside import measure_other, put_beside
 from benchmarks.planning.measure import AIMS, NAME, measure
 from lab.processes.progress import Progress
 
@@ -19,10 +20,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.planning", description=__doc__)
     parser.add_argument("--nodes", type=int, default=10_000, help="nodes, at least 100")
     parser.add_argument("--pods-per-node", type=int, default=5)
+    parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="measure this other checkout first, too")
     parser.add_argument("--results", type=Path, default=results.FOLDER)
     arguments = parser.parse_args()
     before = results.read_or_none(NAME, arguments.results)
-    result = asyncio.run(measure(arguments.nodes, arguments.pods_per_node, Progress()))
+    sizes = (arguments.nodes, arguments.pods_per_node)
+    other = measure_other(NAME, arguments.beside, *sizes) if arguments.beside else None
+    result = asyncio.run(measure(*sizes, Progress()))
+    if other is not None:
+        result = put_beside(result, other)
     path = result.write(arguments.results)
     results.show(result, before, aims=AIMS, console=Console())
     print(f"written to {path}")

@@ -72,6 +72,7 @@ PLANNING_FIGURES = [
     "pods",
     "intake_seconds",
     "full_cycle_p50_seconds",
+    "full_cycle_wall_p50_seconds",
     "one_percent_cycle_p99_seconds",
     "nodes_planned_by_an_equal_poll",
     "waiting_pods",
