@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
-
-from rich.console import Console
 
 from benchmarks import boundary, propagation, results, utilisation
 from benchmarks.hadoop import run as hadoop
@@ -24,22 +21,13 @@ _RATE_SECONDS = 3.0
 def main() -> None:
     """Measure everything and print each result beside the one before."""
     progress = Progress()
-    _run(planning.NAME, planning.AIMS, lambda: asyncio.run(planning.measure(10_000, 5, progress)))
-    _run(propagation.NAME, propagation.AIMS, partial(propagation.measure, _CHANGES, progress))
-    _run(hadoop.NAME, hadoop.AIMS, partial(hadoop.measure, hadoop.SIZES, _RATE_SECONDS, progress))
-    _run(utilisation.NAME, utilisation.AIMS, partial(utilisation.measure, 90.0, 3, progress))
-    _run(boundary.NAME, boundary.AIMS, partial(boundary.measure, 5, progress))
-    _run(parenting.NAME, parenting.AIMS, partial(parenting.measure, progress))
-    _run(scale.NAME, scale.AIMS, partial(scale.measure, Size(), progress))
-
-
-def _run(name: str, aims: results.Figures, measure: Callable[[], results.Result]) -> None:
-    console = Console()
-    before = results.read_or_none(name)
-    result = measure()
-    path = result.write()
-    results.show(result, before, aims=aims, console=console)
-    console.print(f"written to {path}")
+    results.run(planning.NAME, lambda: asyncio.run(planning.measure(10_000, 5, progress)), aims=planning.AIMS)
+    results.run(propagation.NAME, partial(propagation.measure, _CHANGES, progress), aims=propagation.AIMS)
+    results.run(hadoop.NAME, partial(hadoop.measure, hadoop.SIZES, _RATE_SECONDS, progress), aims=hadoop.AIMS)
+    results.run(utilisation.NAME, partial(utilisation.measure, 90.0, 3, progress), aims=utilisation.AIMS)
+    results.run(boundary.NAME, partial(boundary.measure, 5, progress), aims=boundary.AIMS)
+    results.run(parenting.NAME, partial(parenting.measure, progress), aims=parenting.AIMS)
+    results.run(scale.NAME, partial(scale.measure, Size(), progress), aims=scale.AIMS)
 
 
 if __name__ == "__main__":

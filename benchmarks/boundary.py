@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
 import typer
-from rich.console import Console
 
 from batch_resources.resources import BatchResources
 from benchmarks import machine, results
@@ -174,10 +173,7 @@ def _to_kubernetes(stage: _Stage, application: Application, number: int) -> floa
 
 def main(moves: Annotated[int, typer.Option(min=1, help="Moves to either side.")] = 5) -> None:
     """Measure and write the result."""
-    before = results.read_or_none(NAME)
-    result = measure(moves, Progress())
-    result.write()
-    results.show(result, before, aims=AIMS, console=Console())
+    results.run(NAME, lambda: measure(moves, Progress()), aims=AIMS)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
-
 from batch_resources.annotations.third_party import read_third_party
 from batch_resources.keys import ENTRY_NAME
 from batch_resources.resources import BatchResources, YarnResources
@@ -203,12 +201,7 @@ def main() -> None:
     parser.add_argument("--changes", type=int, default=150, help="changes of each kind (150)")
     parser.add_argument("--results", type=Path, default=results.FOLDER, help="folder of the result")
     arguments = parser.parse_args()
-    before = results.read_or_none(NAME, arguments.results)
-    result = measure(max(arguments.changes, 2), Progress())
-    path = result.write(arguments.results)
-    console = Console()
-    results.show(result, before, aims=AIMS, console=console)
-    console.print(f"written to {path}")
+    results.run(NAME, lambda: measure(max(arguments.changes, 2), Progress()), aims=AIMS, folder=arguments.results)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -76,6 +76,23 @@ def read_or_none(name: str, folder: Path = FOLDER) -> Result | None:
         return Result(**{**document, "notes": tuple(document.get("notes", ()))})
     except (FileNotFoundError, json.JSONDecodeError, TypeError):
         return None
+
+
+def run(name: str, measure: Callable[[], Result], *, aims: Figures, folder: Path = FOLDER) -> None:
+    """Measure, write the result and print it beside the one before.
+
+    Args:
+        name: of the benchmark.
+        measure: does the work.
+        aims: see `show`.
+        folder: of the result.
+    """
+    console = Console()
+    before = read_or_none(name, folder)
+    result = measure()
+    path = result.write(folder)
+    show(result, before, aims=aims, console=console)
+    console.print(f"written to {path}")
 
 
 def show(result: Result, before: Result | None, *, aims: Figures, console: Console) -> None:

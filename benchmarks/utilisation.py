@@ -90,10 +90,7 @@ def main(
     seed: Annotated[int, typer.Option(help="Same seed, same day.")] = 3,
 ) -> None:
     """Measure and write the result."""
-    before = results.read_or_none(NAME)
-    result = measure(seconds, seed, Progress())
-    result.write()
-    results.show(result, before, aims=AIMS, console=Console())
+    results.run(NAME, lambda: measure(seconds, seed, Progress()), aims=AIMS)
 
 
 if __name__ == "__main__":

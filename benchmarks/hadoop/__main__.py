@@ -6,8 +6,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rich.console import Console
-
 from benchmarks import results
 from benchmarks.hadoop.run import AIMS, NAME, SIZES, measure
 from lab.processes.progress import Progress
@@ -22,12 +20,9 @@ def main() -> None:
     arguments = parser.parse_args()
     if min(arguments.nodes) < 1 or arguments.seconds <= 0:
         parser.error("at least one node and some time")
-    before = results.read_or_none(NAME, arguments.results)
-    result = measure(arguments.nodes, arguments.seconds, Progress())
-    path = result.write(arguments.results)
-    console = Console()
-    results.show(result, before, aims=AIMS, console=console)
-    console.print(f"written to {path}")
+    results.run(
+        NAME, lambda: measure(arguments.nodes, arguments.seconds, Progress()), aims=AIMS, folder=arguments.results
+    )
 
 
 if __name__ == "__main__":

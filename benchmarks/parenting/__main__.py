@@ -6,8 +6,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rich.console import Console
-
 from benchmarks import results
 from benchmarks.parenting.run import AIMS, NAME, REST_SECONDS, ROUNDS, measure
 from lab.processes.progress import Progress
@@ -21,12 +19,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=results.FOLDER, help="folder of the result")
     arguments = parser.parse_args()
     rounds = {count: arguments.bursts or times for count, times in ROUNDS.items()}
-    before = results.read_or_none(NAME, arguments.results)
-    result = measure(Progress(), rounds, arguments.rest_seconds)
-    path = result.write(arguments.results)
-    console = Console()
-    results.show(result, before, aims=AIMS, console=console)
-    console.print(f"written to {path}")
+    results.run(NAME, lambda: measure(Progress(), rounds, arguments.rest_seconds), aims=AIMS, folder=arguments.results)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,6 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from rich.console import Console
-
 from benchmarks import results
 from benchmarks.planning.beside import measure_other, put_beside
 from benchmarks.planning.measure import AIMS, NAME, measure
@@ -23,15 +21,14 @@ def main() -> None:
     parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="measure this other checkout first, too")
     parser.add_argument("--results", type=Path, default=results.FOLDER)
     arguments = parser.parse_args()
-    before = results.read_or_none(NAME, arguments.results)
     sizes = (arguments.nodes, arguments.pods_per_node)
-    other = measure_other(NAME, arguments.beside, *sizes) if arguments.beside else None
-    result = asyncio.run(measure(*sizes, Progress()))
-    if other is not None:
-        result = put_beside(result, other)
-    path = result.write(arguments.results)
-    results.show(result, before, aims=AIMS, console=Console())
-    print(f"written to {path}")
+
+    def measure_all() -> results.Result:
+        other = measure_other(NAME, arguments.beside, *sizes) if arguments.beside else None
+        result = asyncio.run(measure(*sizes, Progress()))
+        return result if other is None else put_beside(result, other)
+
+    results.run(NAME, measure_all, aims=AIMS, folder=arguments.results)
 
 
 if __name__ == "__main__":

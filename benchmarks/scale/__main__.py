@@ -6,8 +6,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from rich.console import Console
-
 from benchmarks import results
 from benchmarks.scale.run import AIMS, NAME, measure
 from benchmarks.scale.stage import Size
@@ -31,12 +29,7 @@ def main() -> None:
         steady_seconds=arguments.steady_seconds,
         single_changes=arguments.single_changes,
     )
-    before = results.read_or_none(NAME, arguments.results)
-    result = measure(size, Progress())
-    path = result.write(arguments.results)
-    console = Console()
-    results.show(result, before, aims=AIMS, console=console)
-    console.print(f"written to {path}")
+    results.run(NAME, lambda: measure(size, Progress()), aims=AIMS, folder=arguments.results)
 
 
 if __name__ == "__main__":
