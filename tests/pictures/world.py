@@ -10,8 +10,6 @@ from batch_resources.resources import BatchResources
 from tests.model.racing.kubernetes import LateKubernetes
 from tests.model.racing.yarn import LateResourceManager
 from tests.unit.controller.world import GIB, World, settings, third_text
-from yarn_copilot.controller.clusters import ClusterPort
-from yarn_copilot.controller.program import Controller, Outside
 from yarn_copilot.hadoop.model import Resource
 
 NODE = "node-1"
@@ -91,25 +89,8 @@ class PictureWorld(World):
         self.node_id = self.manager(1)
         self.controller = self._controller()
 
-    def _controller(self) -> Controller:
-        ports = {
-            cluster: ClusterPort(
-                resource_manager=manager, addresses=("rm:8032",), heartbeat_seconds=1.0, scheduler=manager
-            )
-            for cluster, manager in self.rms.items()
-            if isinstance(manager, LateResourceManager)
-        }
-        return Controller(
-            self.settings,
-            Outside(
-                kubernetes=self.kube,
-                clusters=ports,
-                leadership=self.leadership,
-                events=self.events,
-                clock=self.clock,
-                metrics=self.metrics,
-            ),
-        )
+    def _scheduler(self, cluster: str) -> LateResourceManager:
+        return self.resource_manager
 
     @property
     def second(self) -> float:

@@ -12,8 +12,6 @@ from tests.model.racing.kubernetes import LateKubernetes
 from tests.model.racing.yarn import LateResourceManager
 from tests.unit.controller.strict_world import STRICT
 from tests.unit.controller.world import GIB, MIB, World, settings, third_text
-from yarn_copilot.controller.clusters import ClusterPort
-from yarn_copilot.controller.program import Controller, Outside
 from yarn_copilot.hadoop.model import NodeId, NodeResourceUpdate, Resource
 from yarn_copilot.observability.metrics import Metrics
 
@@ -55,24 +53,8 @@ class RacingWorld(World):
             self.node_of[(cluster, self.manager(index, cluster=cluster))] = f"node-{index}"
         self.controller = self._controller()
 
-    def _controller(self) -> Controller:
-        ports = {
-            cluster: ClusterPort(
-                resource_manager=manager, addresses=("rm:8032",), heartbeat_seconds=1.0, scheduler=manager
-            )
-            for cluster, manager in self.late.items()
-        }
-        return Controller(
-            self.settings,
-            Outside(
-                kubernetes=self.kube,
-                clusters=ports,
-                leadership=self.leadership,
-                events=self.events,
-                clock=self.clock,
-                metrics=self.metrics,
-            ),
-        )
+    def _scheduler(self, cluster: str) -> LateResourceManager:
+        return self.late[cluster]
 
     async def advance(self, seconds: float) -> None:
         """Let time pass tick by tick, everything due happening between, and judge after each.

@@ -13,8 +13,6 @@ from batch_resources.quantities import quantity_ceil
 from tests.unit.controller.kubernetes import ORIGIN, THIRD
 from tests.unit.controller.outside import FakeResourceManager
 from tests.unit.controller.world import World, settings
-from yarn_copilot.controller.clusters import ClusterPort
-from yarn_copilot.controller.program import Controller, Outside
 from yarn_copilot.controller.steps import Step
 from yarn_copilot.hadoop.model import NodeId, Resource, SchedulerReading
 
@@ -69,31 +67,11 @@ class StrictWorld(World):
         self.steps: list[Step] = []
         super().__init__(settings(capacity={**STRICT, **capacity}), clusters=clusters)
 
-    def _controller(self) -> Controller:
-        for id_, manager in self.rms.items():
-            self.schedulers.setdefault(id_, FakeScheduler(manager))
-        ports = {
-            id_: ClusterPort(
-                resource_manager=manager,
-                addresses=("rm:8032",),
-                heartbeat_seconds=1.0,
-                scheduler=self.schedulers[id_],
-            )
-            for id_, manager in self.rms.items()
-        }
-        return Controller(
-            self.settings,
-            Outside(
-                kubernetes=self.kube,
-                clusters=ports,
-                leadership=self.leadership,
-                events=self.events,
-                clock=self.clock,
-                metrics=self.metrics,
-                on_step=lambda step, _: self.steps.append(step),
-                make_agent=self.agent,
-            ),
-        )
+    def _scheduler(self, cluster: str) -> FakeScheduler:
+        return self.schedulers.setdefault(cluster, FakeScheduler(self.rms[cluster]))
+
+    def _note_step(self, step: Step, node: str) -> None:
+        self.steps.append(step)
 
     async def advance(self, seconds: float) -> None:
         """Let time pass in small steps, koord-manager publishing between them."""

@@ -16,8 +16,10 @@ from tests.unit.kube.manual_clock import ManualClock
 from yarn_copilot.config.settings import Settings
 from yarn_copilot.controller.clusters import ClusterPort
 from yarn_copilot.controller.memory import NodeMemory
+from yarn_copilot.controller.ports import SchedulerReader
 from yarn_copilot.controller.program import Controller, Outside
 from yarn_copilot.controller.reading import Reader
+from yarn_copilot.controller.steps import Step
 from yarn_copilot.controller.view import ConfigView
 from yarn_copilot.hadoop.model import NodeId, Resource
 from yarn_copilot.observability.metrics import Metrics
@@ -63,19 +65,32 @@ class World:
         self._task: asyncio.Task[None] | None = None
         self._uids = 0
 
+    def _scheduler(self, cluster: str) -> SchedulerReader | None:
+        """Give what tells a cluster's scheduler's own figures; mode strict needs them."""
+        return None
+
+    def _note_step(self, step: Step, node: str) -> None:
+        """Hear of a step of a transfer."""
+
     def _controller(self) -> Controller:
         return Controller(
             self.settings,
             Outside(
                 kubernetes=self.kube,
                 clusters={
-                    id_: ClusterPort(resource_manager=rm, addresses=("rm:8032",), heartbeat_seconds=1.0)
+                    id_: ClusterPort(
+                        resource_manager=rm,
+                        addresses=("rm:8032",),
+                        heartbeat_seconds=1.0,
+                        scheduler=self._scheduler(id_),
+                    )
                     for id_, rm in self.rms.items()
                 },
                 leadership=self.leadership,
                 events=self.events,
                 clock=self.clock,
                 metrics=self.metrics,
+                on_step=self._note_step,
                 make_agent=self.agent,
             ),
         )
