@@ -12,8 +12,7 @@ import functools
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from lab.hadoop import conf, java
 from lab.hadoop.conf import ManagerPorts, NodePorts
@@ -25,9 +24,9 @@ from lab.hadoop.options import YarnOptions
 from lab.hadoop.zookeeper import start_zookeeper
 from lab.processes import probes
 from lab.processes.group import ProcessGroup
+from lab.processes.grouped import GroupedServers
 from lab.processes.process import Command, ServerProcess
 from lab.processes.progress import Progress
-from lab.processes.state import StateFolder
 from yarn_copilot.hadoop import connection, errors
 from yarn_copilot.hadoop.addresses import Address
 from yarn_copilot.hadoop.model import HAServiceState
@@ -49,7 +48,7 @@ _BY_USER: Final = b"\x0a\x02\x08\x00"
 """StateChangeRequestInfo with the source REQUEST_BY_USER."""
 
 
-class Pair:
+class Pair(GroupedServers):
     """Be rm1, rm2, NodeManagers and perhaps ZooKeeper; a context manager.
 
     Attributes:
@@ -63,25 +62,8 @@ class Pair:
         self._with_zookeeper = zookeeper
         self._version = version
         self._count = node_managers
-        self._group: ProcessGroup | None = None
         self.resource_managers: dict[str, ServerProcess] = {}
         self.node_managers: list[NodeManager] = []
-
-    def __enter__(self) -> Self:
-        jars = ensure_jars(self._version, Progress(quiet=True))
-        self._group = group = ProcessGroup(StateFolder())
-        try:
-            self._start(group, jars)
-        except BaseException:
-            group.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._group is not None:
-            self._group.close()
 
     def admin_address(self, rm_id: str) -> Address:
         """Give the administration port of one of them."""
@@ -153,7 +135,8 @@ class Pair:
     def _answers(self, rm_id: str) -> bool:
         return self.state_of(rm_id) is not None
 
-    def _start(self, group: ProcessGroup, jars: Path) -> None:
+    def _start(self, group: ProcessGroup) -> None:
+        jars = ensure_jars(self._version, Progress(quiet=True))
         folder = group.state.folder("yarn")
         names = list(ManagerPorts.__dataclass_fields__)
         self._ports = {rm_id: ManagerPorts(**{name: group.ports.take() for name in names}) for rm_id in IDS}

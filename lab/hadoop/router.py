@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from lab.hadoop import conf
 from lab.hadoop.jars import ROUTER_VERSION, ensure_jars, ensure_router
@@ -19,9 +18,9 @@ from lab.hadoop.yarn import Yarn
 from lab.hadoop.zookeeper import start_zookeeper
 from lab.processes import probes
 from lab.processes.group import ProcessGroup
+from lab.processes.grouped import GroupedServers
 from lab.processes.process import Command, ServerProcess
 from lab.processes.progress import Progress
-from lab.processes.state import StateFolder
 
 SUB_CLUSTER: Final = "sub-1"
 READY_TIMEOUT_SECONDS: Final = 90.0
@@ -30,7 +29,7 @@ _INTERCEPTORS: Final = "org.apache.hadoop.yarn.server.router"
 _STORE: Final = "org.apache.hadoop.yarn.server.federation.store.impl.ZookeeperFederationStateStore"
 
 
-class FederatedYarn:
+class FederatedYarn(GroupedServers):
     """Be the federation; a context manager.
 
     Attributes:
@@ -42,25 +41,6 @@ class FederatedYarn:
     yarn: Yarn
     conf_dir: Path
     router: ServerProcess
-
-    def __init__(self) -> None:
-        """Prepare; nothing is started yet."""
-        self._group: ProcessGroup | None = None
-
-    def __enter__(self) -> Self:
-        self._group = group = ProcessGroup(StateFolder())
-        try:
-            self._start(group)
-        except BaseException:
-            group.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._group is not None:
-            self._group.close()
 
     def _start(self, group: ProcessGroup) -> None:
         progress = Progress(quiet=True)

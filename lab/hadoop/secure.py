@@ -9,8 +9,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import requests
 
@@ -23,9 +22,9 @@ from lab.hadoop.options import YarnOptions
 from lab.hadoop.tls import KeyStore
 from lab.processes import probes
 from lab.processes.group import ProcessGroup
+from lab.processes.grouped import GroupedServers
 from lab.processes.process import Command, ServerProcess
 from lab.processes.progress import Progress
-from lab.processes.state import StateFolder
 
 READY_TIMEOUT_SECONDS: Final = 90.0
 ADMINISTRATOR: Final = "yarn"
@@ -35,7 +34,7 @@ WEB: Final = "HTTP/localhost"
 _ACTIVE: Final = "Transitioned to active state"
 
 
-class SecureYarn:
+class SecureYarn(GroupedServers):
     """Be a KDC and one ResourceManager; a context manager.
 
     Attributes:
@@ -63,26 +62,10 @@ class SecureYarn:
         self._protection = protection
         self._guarded_web = guarded_web
         self.key_store: KeyStore | None = None
-        self._group: ProcessGroup | None = None
         self.keytabs: dict[str, Path] = {}
 
-    def __enter__(self) -> Self:
+    def _start(self, group: ProcessGroup) -> None:
         jars = ensure_jars(self._version, Progress(quiet=True))
-        self._group = group = ProcessGroup(StateFolder())
-        try:
-            self._start(group, jars)
-        except BaseException:
-            group.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._group is not None:
-            self._group.close()
-
-    def _start(self, group: ProcessGroup, jars: Path) -> None:
         self.kdc = KDC(group)
         self.kdc.start()
         for name in (ADMINISTRATOR, "alice", SERVER, NODE_MANAGER, WEB):
