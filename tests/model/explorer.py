@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Visit every state that a small world can reach, breadth first, and judge each.
 
-A state is one number: that of Kubernetes' side, that of YARN's, and H, the origin against which a sale is judged. H is
-the highest origin since the last state in which everything that was permitted fitted into origin: a sale made from a
-permission that was given before origin fell cannot be avoided and is no violation. Judged are every state (what is
-booked and what is used exceed H) and every growth at the moment it is sent.
+A state is one number: that of Kubernetes' side, that of YARN's, and H, the origin against which a sale is judged (see
+`highest_origin`). Judged are every state (what is booked and what is used exceed H) and every growth as it is sent.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ import time
 from dataclasses import dataclass, field
 
 from tests.model.bridge import Bridge
+from tests.model.highest_origin import highest_after
 from tests.model.tables import SIDE_BITS, VALUE_BITS, DecisionTable, KubernetesTable, YarnTable
 from tests.model.world import Late, World
 
@@ -119,8 +118,7 @@ class Explorer:
             left, right = after >> SIDE_BITS, after & _SIDE_MASK
             origin = origins[left]
             told, hand = permitted_yarn[right], in_hand[left]
-            fits = permitted[left] + (told if told > hand else hand) <= origin
-            now = origin if fits or origin > high else high
+            now = highest_after(origin, permitted[left] + (told if told > hand else hand), high)
             key = after << VALUE_BITS | now
             if key not in seen:
                 seen.add(key)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from tests.model.bridge import Bridge
 from tests.model.explorer import Explorer, Result
+from tests.model.highest_origin import highest_after
 from tests.model.tables import SIDE_BITS, VALUE_BITS
 from tests.model.world import Late, World
 
@@ -23,6 +24,10 @@ _H_MASK = (1 << VALUE_BITS) - 1
 Half = tuple[int, int, int]
 """One node: number of Kubernetes' side, number of YARN's side, H."""
 Pair = tuple[Half, Half]
+
+
+class _SoldTwiceError(Exception):
+    """Say how a node was sold twice."""
 
 
 class TwoNodes:
@@ -39,28 +44,26 @@ class TwoNodes:
         result = Result()
         first = self._half(self.one.start())
         seen: set[Pair] = {(first, first)}
+        try:
+            self._search(seen, result)
+            result.is_complete = True
+        except _SoldTwiceError as problem:
+            result.violation = str(problem)
+        result.states, result.seconds = len(seen), time.monotonic() - began
+        return result
+
+    def _search(self, seen: set[Pair], result: Result) -> None:
         frontier = list(seen)
-        while frontier and not result.violation:
+        while frontier:
             found: list[Pair] = []
-            for pair in frontier:
-                for after in self._following(pair):
-                    result.transitions += 1
-                    judged = tuple(self._judged(half) for half in after)
-                    bad = next((half for half in judged if isinstance(half, str)), "")
-                    if isinstance(bad, str) and bad:
-                        result.violation = bad
-                        break
-                    key = self._key(judged)
-                    if key not in seen:
-                        seen.add(key)
-                        found.append(key)
-                if result.violation:
-                    break
+            for one, other in itertools.chain.from_iterable(map(self._following, frontier)):
+                result.transitions += 1
+                key = self._key(self._judged(one), self._judged(other))
+                if key not in seen:
+                    seen.add(key)
+                    found.append(key)
             frontier = found
             result.depth += bool(found)
-        result.states, result.seconds = len(seen), time.monotonic() - began
-        result.is_complete = not frontier and not result.violation
-        return result
 
     @staticmethod
     def _half(state: int) -> Half:
@@ -68,21 +71,19 @@ class TwoNodes:
         return pair >> SIDE_BITS, pair & _SIDE_MASK, state & _H_MASK
 
     @staticmethod
-    def _key(judged: tuple[Half | str, ...]) -> Pair:
-        one, other = (half for half in judged if not isinstance(half, str))
+    def _key(one: Half, other: Half) -> Pair:
+        """Give a state the number of its mirror image."""
         return (one, other) if one <= other else (other, one)
 
-    def _judged(self, half: Half) -> Half | str:
-        """Give a node with its new H; a sentence when it is sold twice."""
+    def _judged(self, half: Half) -> Half:
+        """Give a node with its new H."""
         left, right, high = half
         tables = self.one
-        origin = tables.left.origin[left]
         told, hand = tables.right.permitted[right], tables.left.in_hand[left]
-        fits = tables.left.permitted[left] + max(told, hand) <= origin
-        now = origin if fits or origin > high else high
+        now = highest_after(tables.left.origin[left], tables.left.permitted[left] + max(told, hand), high)
         booked, used = tables.left.booked[left], tables.right.used[right]
         if booked + used > now:
-            return f"{booked} booked and {used} used of {now}"
+            raise _SoldTwiceError(f"{booked} booked and {used} used of {now}")
         return left, right, now
 
     def _following(self, pair: Pair) -> Iterator[Pair]:

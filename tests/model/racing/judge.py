@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judge every state of the racing world, per node and resource, by the rule of the search over small worlds.
 
-H is the highest origin since the last state in which everything that was permitted fitted into origin. What is booked
-and used may never exceed it, and no update may offer more than it leaves at the moment it is sent. A sale by a
-permission given before origin fell is no violation.
+What is booked and used may never exceed H (see `highest_origin`), and no update may offer more than it leaves at the
+moment it is sent.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from batch_resources.resources import BatchResources
+from tests.model.highest_origin import highest_after
 
 Pick = Callable[[BatchResources], int]
 RESOURCES: tuple[tuple[str, Pick], ...] = (
@@ -54,9 +54,8 @@ class Judge:
         self.states += 1
         for resource, pick in RESOURCES:
             origin, key = pick(sides.origin), (node, resource)
-            fits = pick(sides.permitted_kubernetes) + pick(sides.permitted_yarn) <= origin
-            before = self.highest.get(key, origin)
-            high = self.highest[key] = origin if fits else max(origin, before)
+            permitted = pick(sides.permitted_kubernetes) + pick(sides.permitted_yarn)
+            high = self.highest[key] = highest_after(origin, permitted, self.highest.get(key, origin))
             held = pick(sides.booked) + pick(sides.used)
             if high:
                 self.closest[resource] = max(self.closest.get(resource, 0.0), held / high)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tests.unit.controller.outside import FRESH, ZERO, FakeResourceManager, unrecognized
 from yarn_copilot.hadoop.errors import CallTimeoutError
-from yarn_copilot.hadoop.model import NodeId, NodeReport, NodeResourceUpdate, NodeState, Resource, SchedulerReading
+from yarn_copilot.hadoop.model import NodeId, NodeReport, NodeResourceUpdate, Resource, SchedulerReading
 from yarn_copilot.kube.clock import Clock
 
 CALL_SECONDS = 3.9
@@ -68,18 +69,11 @@ class LateResourceManager(FakeResourceManager):
         self.incarnation = 1
         self.heartbeats_stop = False
 
-    def add(
-        self,
-        node_id: str,
-        *,
-        capacity: Resource = FRESH,
-        used: Resource = ZERO,
-        state: NodeState = NodeState.RUNNING,
-        http_address: str = "",
-    ) -> NodeId:
+    def add(self, node_id: str, **report: Any) -> NodeId:
         """Register a NodeManager."""
-        parsed = super().add(node_id, capacity=capacity, used=used, state=state, http_address=http_address)
-        self.managers[parsed] = Manager(scheduled=capacity, adopted=capacity, used=used)
+        parsed = super().add(node_id, **report)
+        registered = self.reports[parsed]
+        self.managers[parsed] = Manager(registered.capability, registered.capability, registered.used)
         return parsed
 
     # What the controller asks.
