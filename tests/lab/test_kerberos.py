@@ -7,7 +7,6 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -19,6 +18,7 @@ import pytest
 from lab.fleet.proto import tracker_pb2
 from lab.hadoop.secure import NODE_MANAGER, SERVER, SecureYarn
 from tests.contract.hadoop.backend import until
+from tests.lab.skewed import run_ahead
 from yarn_copilot.cli import clusters
 from yarn_copilot.config.settings import HadoopSettings
 from yarn_copilot.hadoop import connection, errors, security
@@ -334,15 +334,7 @@ async def call_from_a_skewed_clock(ports: list[int], properties: dict[str, str],
 def skewed(secure: SecureYarn, login: list[str], krb5_conf: Path) -> str:
     """Run the call with a clock ten minutes ahead."""
     arguments = [json.dumps([secure.ports.client]), json.dumps(secure.properties()), json.dumps(login)]
-    result = subprocess.run(
-        ["faketime", "-f", "+10m", sys.executable, "-c", _SKEWED, *arguments],
-        env={**os.environ, "KRB5_CONFIG": str(krb5_conf)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    return result.stdout + result.stderr
+    return run_ahead(_SKEWED, *arguments, krb5_conf=krb5_conf)
 
 
 def test_clock_skew_works_or_is_told(secure: SecureYarn, tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ import json
 import os
 import ssl
 import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import pytest
 
 from lab.hadoop.secure import WEB, SecureYarn
 from tests.contract.hadoop.backend import until
+from tests.lab.skewed import run_ahead
 from tests.lab.test_kerberos import NODE, SECONDS, UNKNOWN_NODE, register_node, tickets_of
 from yarn_copilot.cli import clusters
 from yarn_copilot.cli.doctor.command import examine
@@ -236,27 +236,12 @@ async def call_from_a_skewed_clock(settings: str) -> None:
             print(type(error).__name__, error)
 
 
-@pytest.fixture
-def skewed(secure: SecureYarn) -> Callable[[HadoopSettings, Path], str]:
+def skewed(hadoop: HadoopSettings, krb5_conf: Path) -> str:
     """Run a call with a clock ten minutes ahead."""
-
-    def run(hadoop: HadoopSettings, krb5_conf: Path) -> str:
-        result = subprocess.run(
-            ["faketime", "-f", "+10m", sys.executable, "-c", _SKEWED, hadoop.model_dump_json()],
-            env={**os.environ, "KRB5_CONFIG": str(krb5_conf)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        return result.stdout + result.stderr
-
-    return run
+    return run_ahead(_SKEWED, hadoop.model_dump_json(), krb5_conf=krb5_conf)
 
 
-def test_clock_skew_works_or_is_told(
-    secure: SecureYarn, tmp_path: Path, skewed: Callable[[HadoopSettings, Path], str]
-) -> None:
+def test_clock_skew_works_or_is_told(secure: SecureYarn, tmp_path: Path) -> None:
     # The library learns the KDC's time when it logs in, so a wrong clock does no harm.
     assert skewed(settings_of(secure), secure.kdc.krb5_conf).strip() == "3.5.0"
     strict = tmp_path / "krb5.conf"
