@@ -6,7 +6,7 @@ Nothing here talks to the controller: an order is an annotation of the Node, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -141,10 +141,3 @@ def has_entry(node: Node) -> bool:
 def is_given_back(node: Node) -> bool:
     """Tell whether nothing but orders is left of us on a Node."""
     return not has_entry(node) and CLAIM_COUNTER_ANNOTATION not in node.metadata.annotations
-
-
-def named(names: Iterable[str], limit: int = 5) -> str:
-    """Write a few names, and how many more there are."""
-    listed = list(names)
-    more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
-    return ", ".join(listed[:limit]) + more

@@ -20,6 +20,7 @@ from yarn_copilot.cli import draining, node_orders
 from yarn_copilot.cli.api_client import APIClient
 from yarn_copilot.cli.durations import parse_duration
 from yarn_copilot.cli.errors import EXIT_NOT_DONE, CommandError, UsageError
+from yarn_copilot.cli.listing import some
 from yarn_copilot.cli.progress import Progress
 from yarn_copilot.cli.releasing import ControllerState, Lease, Outcome, Release
 from yarn_copilot.kube.client import KubeClient
@@ -96,7 +97,7 @@ def drain(caller: Caller, *, undo: bool, waits_at: str | None, deadline: str | N
         return 0
     late = draining.wait_drained(client, names, progress=Progress())
     if late:
-        print(f"the deadline is over and containers are left on {node_orders.named(late)}", file=sys.stderr)
+        print(f"the deadline is over and containers are left on {some(late)}", file=sys.stderr)
     return EXIT_NOT_DONE if late else 0
 
 
@@ -170,7 +171,7 @@ def _write(caller: Caller, changed: Mapping[str, str | None], *, done: str) -> l
                 continue
             print(f"{name}: {done if stored is not None else 'is so already'}")
         if refused:
-            raise CommandError(f"{len(refused)} of {len(names)} nodes were not changed: {node_orders.named(refused)}")
+            raise CommandError(f"{len(refused)} of {len(names)} nodes were not changed: {some(refused)}")
         return names
 
     return _with_client(caller, work)
@@ -227,7 +228,7 @@ def release(caller: Caller, wish: ReleaseWish, environ: Mapping[str, str]) -> in
 def _is_confirmed(names: Sequence[str]) -> bool:
     if not sys.stdin.isatty():
         raise UsageError("nobody can be asked here; add --yes")
-    return typer.confirm(f"Drain and leave {len(names)} nodes ({node_orders.named(names)})?")
+    return typer.confirm(f"Drain and leave {len(names)} nodes ({some(names)})?")
 
 
 def _report(outcome: Outcome) -> int:
@@ -248,5 +249,5 @@ def _report(outcome: Outcome) -> int:
         if outcome.controller is ControllerState.STOPPED
         else "the deadline is over"
     )
-    print(f"not given back, since {why}: {node_orders.named(outcome.left)}", file=sys.stderr)
+    print(f"not given back, since {why}: {some(outcome.left)}", file=sys.stderr)
     return EXIT_NOT_DONE

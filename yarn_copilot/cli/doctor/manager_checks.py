@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from yarn_copilot.cli.doctor.facts import ClusterFacts, ManagerFacts, Role
-from yarn_copilot.cli.doctor.findings import Check, Finding, Severity, some
+from yarn_copilot.cli.doctor.findings import Check, Finding, Severity
 from yarn_copilot.cli.identities import has_web_kerberos
+from yarn_copilot.cli.listing import some
 from yarn_copilot.config.settings import Transport
 from yarn_copilot.hadoop import configuration_defaults as keys
 from yarn_copilot.hadoop import errors, versions
