@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self, TypeVar
@@ -35,7 +35,7 @@ class Caller:
     names: tuple[str, ...]
     selector: str | None
     access: node_orders.Access
-    environ: Mapping[str, str] = field(default_factory=dict)
+    environ: Mapping[str, str]
 
     @classmethod
     def of(
@@ -47,9 +47,8 @@ class Caller:
         environ: Mapping[str, str],
     ) -> Self:
         """Make one of a command's options."""
-        return cls(
-            names=tuple(names or ()), selector=selector, access=access(kubeconfig, context), environ=dict(environ)
-        )
+        access = node_orders.Access(kubeconfig=kubeconfig, context=context)
+        return cls(names=tuple(names or ()), selector=selector, access=access, environ=environ)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +62,6 @@ class ReleaseWish:
     reason: str
     lease: str
     url: str
-
-
-def access(kubeconfig: Path | None, context: str | None) -> node_orders.Access:
-    """Say which kubeconfig is meant."""
-    return node_orders.Access(kubeconfig=kubeconfig, context=context)
 
 
 def split_amounts(arguments: Sequence[str]) -> tuple[list[str], str | None]:
@@ -185,8 +179,8 @@ def _with_client(caller: Caller, work: Callable[[KubeClient], Awaitable[T]]) -> 
     return asyncio.run(run())
 
 
-def release(caller: Caller, wish: ReleaseWish, environ: Mapping[str, str]) -> int:
-    """Release nodes and wait for it.
+def release(caller: Caller, wish: ReleaseWish) -> int:
+    """Release nodes, chosen by name or all, and wait for it.
 
     Returns:
         The exit code.
@@ -222,7 +216,7 @@ def release(caller: Caller, wish: ReleaseWish, environ: Mapping[str, str]) -> in
             await released.clear(outcome)
         return _report(outcome)
 
-    return _with_client(Caller(names=(), selector=None, access=caller.access, environ=environ), work)
+    return _with_client(caller, work)
 
 
 def _is_confirmed(names: Sequence[str]) -> bool:
