@@ -91,7 +91,11 @@ def drain(caller: Caller, *, undo: bool, waits_at: str | None, deadline: str | N
         return 0
     late = draining.wait_drained(client, names, progress=Progress())
     if late:
-        print(f"the deadline is over and containers are left on {some(late)}", file=sys.stderr)
+        print(
+            f"the deadline is over and containers are left on {some(late)}; nothing is killed and the order stays: end "
+            "their applications, or order again with a later --deadline",
+            file=sys.stderr,
+        )
     return EXIT_NOT_DONE if late else 0
 
 
@@ -190,7 +194,7 @@ def release(caller: Caller, wish: ReleaseWish) -> int:
     namespace, slash, name = wish.lease.partition("/")
     if not slash or not namespace or not name:
         raise UsageError(f"--lease {wish.lease!r} is not NAMESPACE/NAME")
-    deadline = _end("--deadline", wish.deadline)
+    lease, deadline = Lease(name=name, namespace=namespace), _end("--deadline", wish.deadline)
     api = APIClient(wish.url)
 
     async def work(client: KubeClient) -> int:
@@ -206,7 +210,7 @@ def release(caller: Caller, wish: ReleaseWish) -> int:
             return EXIT_NOT_DONE
         released = Release(
             client,
-            Lease(name=name, namespace=namespace),
+            lease,
             progress=Progress(),
             describe=lambda node: draining.containers_left(api, node),
         )
@@ -214,7 +218,7 @@ def release(caller: Caller, wish: ReleaseWish) -> int:
         outcome = await released.wait(names, deadline=deadline)
         if wish.stopped or outcome.controller is ControllerState.STOPPED:
             await released.clear(outcome)
-        return _report(outcome)
+        return _report(outcome, lease)
 
     return _with_client(caller, work)
 
@@ -225,23 +229,24 @@ def _is_confirmed(names: Sequence[str]) -> bool:
     return typer.confirm(f"Drain and leave {len(names)} nodes ({some(names)})?")
 
 
-def _report(outcome: Outcome) -> int:
+def _report(outcome: Outcome, lease: Lease) -> int:
     for name in outcome.clean:
         print(f"{name}: nothing of ours is left")
     for name in outcome.ordered:
         print(f"{name}: given back; the order yarn-copilot/drain stays, so that the controller leaves it alone")
     if outcome.ordered:
+        again = "" if outcome.controller is ControllerState.RUNNING else f" with --stopped ({lease} cannot be read)"
         print(
-            "note: the orders go with the NodeManagers, or when the controller is stopped and this command runs again"
-            + ("" if outcome.controller is ControllerState.RUNNING else " (with --stopped: its Lease cannot be read)"),
+            "note: the controller removes the order of a node that is without a NodeManager for long; to remove all "
+            f"now, stop the controller and run this command again{again}",
             file=sys.stderr,
         )
     if not outcome.left:
         return 0
     why = (
-        "no controller runs that could give it back (start it, or see --lease)"
+        f"no controller runs that could give it back (nobody holds lease {lease}: start one, or name its --lease)"
         if outcome.controller is ControllerState.STOPPED
-        else "the deadline is over"
+        else "the deadline is over (the order stays; run this again to wait longer)"
     )
     print(f"not given back, since {why}: {some(outcome.left)}", file=sys.stderr)
     return EXIT_NOT_DONE
