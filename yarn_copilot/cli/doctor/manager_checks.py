@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from yarn_copilot.cli.doctor.facts import ClusterFacts, ManagerFacts, Role
 from yarn_copilot.cli.doctor.findings import Check, Finding, Severity
-from yarn_copilot.cli.identities import has_web_kerberos
 from yarn_copilot.cli.listing import some
 from yarn_copilot.config.settings import Transport
 from yarn_copilot.hadoop import configuration_defaults as keys
@@ -290,7 +289,7 @@ def transport(facts: ClusterFacts) -> Iterator[Finding]:
         "node can hide the whole list",
         fix="use transport rpc where port 8033 is reachable; else let only this program reach the web port",
     )  # fmt: skip
-    if facts.proxy_user and not has_web_kerberos(facts.cluster):
+    if facts.proxy_user and not facts.cluster.security.is_web_kerberos:
         yield Finding(
             check=Check.TRANSPORT, severity=Severity.WARNING, cluster=facts.cluster.id, where="hadoop.proxy_user",
             found=f"REST calls are not made in the name of {facts.proxy_user}",
@@ -313,5 +312,5 @@ def transport(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _web_callers(facts: ClusterFacts) -> str:
-    guarded = has_web_kerberos(facts.cluster)
+    guarded = facts.cluster.security.is_web_kerberos
     return "everybody whom its Kerberos lets in" if guarded else "everybody who reaches the web port, under any name,"
