@@ -79,8 +79,8 @@ def _failed(facts: ClusterFacts, manager: ManagerFacts, error: Exception, severi
             return Finding(
                 check=Check.ADMIN_ACL, severity=Severity.ERROR, cluster=id_, where=where, found=str(error),
                 why="capacities cannot be changed, so YARN keeps what NodeManagers register with",
-                fix=f"add the user of {facts.user} to yarn.admin.acl (a blank separates users from groups) and run "
-                "yarn rmadmin -refreshAdminAcls",
+                fix=f"calls are made as {facts.user}: add the user that the ResourceManager takes this for to "
+                "yarn.admin.acl (a blank separates users from groups) and run yarn rmadmin -refreshAdminAcls",
             )  # fmt: skip
         case errors.AccessDeniedError() | errors.AuthenticationError():
             why, fix = _why_not_authenticated(facts, error)
@@ -99,6 +99,12 @@ def _failed(facts: ClusterFacts, manager: ManagerFacts, error: Exception, severi
 def _why_not_authenticated(facts: ClusterFacts, error: Exception) -> tuple[str, str]:
     """Say which side does not accept the other, and what to do."""
     match error:
+        case errors.ServerIdentityError() if facts.transport is Transport.REST:
+            return (
+                "this may be another server than the one that is meant, so its answer is not believed",
+                "see whether a proxy before it takes WWW-Authenticate out of answers, and whether its keytab has "
+                "HTTP/<host> with the host's canonical DNS name",
+            )
         case errors.ServerIdentityError():
             return (
                 "this may be another server than the one that is meant, so it was told nothing",
@@ -120,8 +126,8 @@ def _why_not_authenticated(facts: ClusterFacts, error: Exception) -> tuple[str, 
 
 
 def _authentication_keys(facts: ClusterFacts) -> str:
-    keys_of_rpc = "hadoop.security.authentication"
-    return f"{keys_of_rpc} and {keys.HTTP_AUTHENTICATION}" if facts.transport is Transport.REST else keys_of_rpc
+    of_web = f" and {keys.HTTP_AUTHENTICATION}" if facts.transport is Transport.REST else ""
+    return keys.AUTHENTICATION + of_web
 
 
 def _is_acl(error: errors.AccessDeniedError) -> bool:
