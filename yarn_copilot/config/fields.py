@@ -131,7 +131,7 @@ def defaults_text(model: type[BaseModel] = Settings) -> str:
     for field in setting_fields(model).values():
         *parents, key = field.path.split(".")
         for depth, parent in enumerate(parents):
-            if section[depth : depth + 1] != [parent] or len(section) <= depth:
+            if section[depth : depth + 1] != [parent]:
                 section = [*section[:depth], parent]
                 lines += ["", f"{parent}:"] if depth == 0 else [f"{'  ' * depth}{parent}:"]
         section = parents
