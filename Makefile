@@ -12,6 +12,8 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(or $(shell command -v uv),.cache/uv/bin/uv)
+# What a target that calls it has to wait for: nothing where it is on PATH.
+NEEDS_UV := $(if $(findstring .cache,$(UV)),$(UV))
 # A new lock, or new metadata of the project, gives a new digest and with it a new stamp.
 DIGEST := $(shell cat requirements.lock pyproject.toml | sha256sum | cut -c1-16)
 READY := $(VENV)/.ready-$(DIGEST)
@@ -40,7 +42,7 @@ venv: $(READY) ## Build the virtual environment (.venv) from the lock
 	$(PYTHON) -m venv .cache/uv
 	.cache/uv/bin/python -m pip install --quiet 'uv>=0.8,<1'
 
-$(READY): | $(if $(findstring .cache,$(UV)),$(UV))
+$(READY): | $(NEEDS_UV)
 	@echo "== virtual environment: $(VENV) from requirements.lock"
 	test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
 	$(UV) pip sync --quiet --compile-bytecode --python $(BIN)/python requirements.lock
@@ -100,13 +102,13 @@ bench: prepare ## Benchmarks on real servers; figures go to benchmarks/results
 
 image-context: image-packages image-program ## What container images are built from, in build/image; see deploy/images
 
-image-packages: | $(if $(findstring .cache,$(UV)),$(UV)) ## Of these, what the project needs of others
+image-packages: | $(NEEDS_UV) ## Of these, what the project needs of others
 	rm -rf $(IMAGE)/packages
 	$(UV) pip install --quiet --target $(IMAGE)/packages --python $(PYTHON) --python-version 3.11 --only-binary :all: \
 	  $(COMPILE) --require-hashes -r requirements-runtime.lock
 	rm -rf $(IMAGE)/packages/bin
 
-image-program: | $(if $(findstring .cache,$(UV)),$(UV)) ## Of these, the project itself
+image-program: | $(NEEDS_UV) ## Of these, the project itself
 	rm -rf $(IMAGE)/program
 	$(UV) pip install --quiet --target $(IMAGE)/program --python $(PYTHON) $(COMPILE) --no-deps .
 	rm -rf $(IMAGE)/program/bin
@@ -124,7 +126,7 @@ docs: $(READY) ## Write the generated pages and pictures of docs/ from the code
 	$(BIN)/python -m nm_proxy.cli.docs docs
 	$(BIN)/python -m tests.pictures docs/pictures
 
-lock: | $(if $(findstring .cache,$(UV)),$(UV)) ## Resolve the dependencies again and write requirements.lock
+lock: | $(NEEDS_UV) ## Resolve the dependencies again and write requirements.lock
 	$(UV) pip compile --quiet --python-version 3.11 --group dev --generate-hashes --no-header --no-emit-index-url \
 	  --no-annotate --output-file requirements.lock pyproject.toml
 	$(UV) pip compile --quiet --python-version 3.11 --constraint requirements.lock --generate-hashes --no-header \

@@ -9,17 +9,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from nm_proxy.agent_metrics import AgentMetrics
 from nm_proxy.exit_codes import ExitCode
 from nm_proxy.settings import RULE_SENTENCES, SCHEMA
 from nm_proxy.supervisor.metrics import SupervisorMetrics
-from yarn_copilot.config.reference import section_lines
+from yarn_copilot.config.reference import GENERATED, section_lines, write_pages
 
 PAGE: Final = "node-reference.md"
-_GENERATED: Final = "<!-- Written by `make docs` from the code; edit the code, not this page. -->\n"
 _INTRO: Final = """# Node side: reference
 
 `nm-proxy run`, `check`, `render` and `agent` read one YAML file (`--config FILE` or `NM_PROXY_CONFIG`), normally from a
@@ -55,7 +53,7 @@ def metric_rows() -> Iterator[str]:
 
 def page() -> str:
     """Write the page."""
-    lines = [_GENERATED, _INTRO + "\n".join(exit_code_rows()), "", "## Rules across keys", ""]
+    lines = [GENERATED, _INTRO + "\n".join(exit_code_rows()), "", "## Rules across keys", ""]
     lines += [f"- {sentence}" for sentence in RULE_SENTENCES]
     lines += section_lines(SCHEMA)
     lines += ["## Metrics", "", "`GET /metrics` on `health.port`.", "", "| metric | type | meaning |", "|---|---|---|"]
@@ -63,16 +61,5 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(arguments: list[str]) -> int:
-    """Write the page into the folder that the only argument names."""
-    if len(arguments) != 1:
-        print("usage: python -m nm_proxy.cli.docs FOLDER", file=sys.stderr)
-        return 2
-    path = Path(arguments[0]) / PAGE
-    path.write_text(page(), encoding="utf-8")
-    print(path)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(write_pages("nm_proxy.cli.docs", {PAGE: page()}, sys.argv[1:]))

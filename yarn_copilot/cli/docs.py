@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Final
 
 from prometheus_client.metrics import MetricWrapperBase
 
 from batch_resources.annotations.catalogue import CATALOGUE
 from yarn_copilot.config.loading import CONTROLLER
-from yarn_copilot.config.reference import section_lines
+from yarn_copilot.config.reference import GENERATED, section_lines, write_pages
 from yarn_copilot.config.rules import RULE_SENTENCES
 from yarn_copilot.observability.exposition import COUNT_FAMILIES, NODE_MANAGER_FAMILIES, stage_families
 from yarn_copilot.observability.metrics import Metrics
-
-_GENERATED: Final = "<!-- Written by `make docs` from the code; edit the code, not this page. -->\n"
 
 _CONFIGURATION_INTRO: Final = """# Configuration reference
 
@@ -99,7 +96,7 @@ _LABELS: Final[Mapping[str, str]] = {
 
 def configuration_page() -> str:
     """Write docs/configuration.md."""
-    lines = [_GENERATED, _CONFIGURATION_INTRO]
+    lines = [GENERATED, _CONFIGURATION_INTRO]
     lines += [f"- {sentence}" for sentence in RULE_SENTENCES]
     lines += section_lines(CONTROLLER)
     return "\n".join(lines) + "\n"
@@ -107,7 +104,7 @@ def configuration_page() -> str:
 
 def metrics_page() -> str:
     """Write docs/metrics.md."""
-    lines = [_GENERATED, _METRICS_INTRO, "## Pipeline, per node", ""]
+    lines = [GENERATED, _METRICS_INTRO, "## Pipeline, per node", ""]
     lines.append("One gauge for each stage and resource, label `node`, in the order in which they are computed.")
     lines += _table((name, "gauge", "node", text) for name, text, _ in stage_families())
     lines += ["", "## NodeManagers", ""]
@@ -125,7 +122,7 @@ def metrics_page() -> str:
 def annotations_page() -> str:
     """Write docs/annotations.md."""
     lines = [
-        _GENERATED,
+        GENERATED,
         _ANNOTATIONS_INTRO,
         "| annotation | on | written by | value | meaning |",
         "|---|---|---|---|---|",
@@ -177,17 +174,5 @@ def _table(rows: Iterator[tuple[str, str, str, str]]) -> list[str]:
     return lines + [f"| `{name}` | {kind} | {labels} | {text} |" for name, kind, labels, text in rows]
 
 
-def main(arguments: list[str]) -> int:
-    """Write the pages into the folder that the only argument names."""
-    if len(arguments) != 1:
-        print("usage: python -m yarn_copilot.cli.docs FOLDER", file=sys.stderr)
-        return 2
-    for name, text in pages().items():
-        path = Path(arguments[0]) / name
-        path.write_text(text, encoding="utf-8")
-        print(path)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(write_pages("yarn_copilot.cli.docs", pages(), sys.argv[1:]))

@@ -54,19 +54,15 @@ def web_identity_of(cluster: ClusterConfiguration, hadoop: HadoopSettings) -> We
     Raises:
         ConfigError: a principal is malformed.
     """
-    has_kerberos = cluster.security.is_kerberos or has_web_kerberos(cluster)
+    asked = cluster.security
+    has_kerberos = asked.is_kerberos or asked.is_web_kerberos
     token = hadoop.delegation_token_file
     return WebIdentity(
         user=hadoop.user,
         token=None if token is None else token_file(token),
         negotiator=KerberosNegotiator(_login(hadoop)) if has_kerberos and token is None else None,
-        do_as=hadoop.proxy_user if has_web_kerberos(cluster) else None,
+        do_as=hadoop.proxy_user if asked.is_web_kerberos else None,
     )
-
-
-def has_web_kerberos(cluster: ClusterConfiguration) -> bool:
-    """Tell whether a cluster's files say that its web services want Kerberos."""
-    return cluster.security.http_authentication.strip().lower() == "kerberos"
 
 
 def caller_of(cluster: ClusterConfiguration, hadoop: HadoopSettings) -> str:

@@ -6,7 +6,8 @@ Nothing here talks to the controller: an order is an annotation of the Node, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -53,6 +54,23 @@ class NodeStore(Protocol):
         """Write under a precondition."""
 
 
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """Turn the API server's errors into sentences that say what to do.
+
+    Args:
+        what: what the calls are about: `node 'worker-1'`.
+    """
+    try:
+        yield
+    except NotFoundError as error:
+        raise CommandError(f"there is no {what}; see `kubectl get nodes`") from error
+    except ForbiddenError as error:
+        raise CommandError(f"{error}; {_FORBIDDEN}") from error
+    except KubeAPIError as error:
+        raise CommandError(f"{what}: {error}") from error
+
+
 async def choose_nodes(client: KubeClient, names: Sequence[str], selector: str | None) -> list[str]:
     """Give the names of the nodes meant: those named, or those that a label selector matches.
 
@@ -81,12 +99,20 @@ async def list_nodes(client: KubeClient, selector: str = "") -> list[Node]:
         CommandError: Nodes cannot be listed.
     """
     found = []
-    try:
+    with told("nodes"):
         async for page in client.list_pages(kinds.NODES, label_selector=selector):
             found += [item for item in page.items if isinstance(item, Node)]
-    except ForbiddenError as error:
-        raise CommandError(f"{error}; {_FORBIDDEN}") from error
     return sorted(found, key=lambda node: node.metadata.name)
+
+
+async def read_node(client: NodeStore, name: str) -> Node:
+    """Read one Node.
+
+    Raises:
+        CommandError: the Node is unknown, the call refused, or the API server did not answer.
+    """
+    with told(f"node {name!r}"):
+        return await client.get_node(name)
 
 
 async def write_order(client: NodeStore, name: str, changed: Mapping[str, str | None]) -> Node | None:
@@ -103,7 +129,7 @@ async def write_order(client: NodeStore, name: str, changed: Mapping[str, str | 
     Raises:
         CommandError: the Node is unknown, the call refused, or the API server did not answer.
     """
-    try:
+    with told(f"node {name!r}"):
         for _ in range(_TRIES):
             annotations = (await client.get_node(name)).metadata.annotations
             differing = {key: text for key, text in changed.items() if annotations.get(key) != text}
@@ -114,13 +140,7 @@ async def write_order(client: NodeStore, name: str, changed: Mapping[str, str | 
                 return await client.patch_node_annotations(name, expected=expected, changed=differing)
             except PreconditionFailedError:
                 continue  # somebody else changed the same order in between
-    except NotFoundError as error:
-        raise CommandError(f"there is no node {name!r}; see `kubectl get nodes`") from error
-    except ForbiddenError as error:
-        raise CommandError(f"{error}; {_FORBIDDEN}") from error
-    except KubeAPIError as error:
-        raise CommandError(f"node {name}: {error}") from error
-    raise CommandError(f"node {name}: its orders are being changed by somebody else all the time; try again")
+    raise CommandError(f"node {name!r}: its orders are being changed by somebody else all the time; try again")
 
 
 def has_anything_of_ours(node: Node) -> bool:
@@ -141,10 +161,3 @@ def has_entry(node: Node) -> bool:
 def is_given_back(node: Node) -> bool:
     """Tell whether nothing but orders is left of us on a Node."""
     return not has_entry(node) and CLAIM_COUNTER_ANNOTATION not in node.metadata.annotations
-
-
-def named(names: Iterable[str], limit: int = 5) -> str:
-    """Write a few names, and how many more there are."""
-    listed = list(names)
-    more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
-    return ", ".join(listed[:limit]) + more

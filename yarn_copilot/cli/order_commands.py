@@ -198,11 +198,11 @@ def release(  # noqa: PLR0913  # each is an option of the command line
     with sentences():
         from yarn_copilot.cli import ordering
 
-        caller = ordering.Caller(names=tuple(names or ()), selector=None, access=ordering.access(kubeconfig, context))
+        caller = ordering.Caller.of(names, None, kubeconfig, context, os.environ)
         wish = ordering.ReleaseWish(
             all_nodes=all_nodes, yes=yes, deadline=deadline, stopped=stopped, reason=reason, lease=lease, url=url
         )
-        raise typer.Exit(ordering.release(caller, wish, os.environ))
+        raise typer.Exit(ordering.release(caller, wish))
 
 
 def add_to(app: typer.Typer) -> None:

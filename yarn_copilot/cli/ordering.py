@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self, TypeVar
@@ -20,6 +20,7 @@ from yarn_copilot.cli import draining, node_orders
 from yarn_copilot.cli.api_client import APIClient
 from yarn_copilot.cli.durations import parse_duration
 from yarn_copilot.cli.errors import EXIT_NOT_DONE, CommandError, UsageError
+from yarn_copilot.cli.listing import some
 from yarn_copilot.cli.progress import Progress
 from yarn_copilot.cli.releasing import ControllerState, Lease, Outcome, Release
 from yarn_copilot.kube.client import KubeClient
@@ -34,7 +35,7 @@ class Caller:
     names: tuple[str, ...]
     selector: str | None
     access: node_orders.Access
-    environ: Mapping[str, str] = field(default_factory=dict)
+    environ: Mapping[str, str]
 
     @classmethod
     def of(
@@ -46,9 +47,8 @@ class Caller:
         environ: Mapping[str, str],
     ) -> Self:
         """Make one of a command's options."""
-        return cls(
-            names=tuple(names or ()), selector=selector, access=access(kubeconfig, context), environ=dict(environ)
-        )
+        access = node_orders.Access(kubeconfig=kubeconfig, context=context)
+        return cls(names=tuple(names or ()), selector=selector, access=access, environ=environ)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +62,6 @@ class ReleaseWish:
     reason: str
     lease: str
     url: str
-
-
-def access(kubeconfig: Path | None, context: str | None) -> node_orders.Access:
-    """Say which kubeconfig is meant."""
-    return node_orders.Access(kubeconfig=kubeconfig, context=context)
 
 
 def split_amounts(arguments: Sequence[str]) -> tuple[list[str], str | None]:
@@ -96,7 +91,11 @@ def drain(caller: Caller, *, undo: bool, waits_at: str | None, deadline: str | N
         return 0
     late = draining.wait_drained(client, names, progress=Progress())
     if late:
-        print(f"the deadline is over and containers are left on {node_orders.named(late)}", file=sys.stderr)
+        print(
+            f"the deadline is over and containers are left on {some(late)}; nothing is killed and the order stays: end "
+            "their applications, or order again with a later --deadline",
+            file=sys.stderr,
+        )
     return EXIT_NOT_DONE if late else 0
 
 
@@ -170,7 +169,7 @@ def _write(caller: Caller, changed: Mapping[str, str | None], *, done: str) -> l
                 continue
             print(f"{name}: {done if stored is not None else 'is so already'}")
         if refused:
-            raise CommandError(f"{len(refused)} of {len(names)} nodes were not changed: {node_orders.named(refused)}")
+            raise CommandError(f"{len(refused)} of {len(names)} nodes were not changed: {some(refused)}")
         return names
 
     return _with_client(caller, work)
@@ -184,8 +183,8 @@ def _with_client(caller: Caller, work: Callable[[KubeClient], Awaitable[T]]) -> 
     return asyncio.run(run())
 
 
-def release(caller: Caller, wish: ReleaseWish, environ: Mapping[str, str]) -> int:
-    """Release nodes and wait for it.
+def release(caller: Caller, wish: ReleaseWish) -> int:
+    """Release nodes, chosen by name or all, and wait for it.
 
     Returns:
         The exit code.
@@ -195,7 +194,7 @@ def release(caller: Caller, wish: ReleaseWish, environ: Mapping[str, str]) -> in
     namespace, slash, name = wish.lease.partition("/")
     if not slash or not namespace or not name:
         raise UsageError(f"--lease {wish.lease!r} is not NAMESPACE/NAME")
-    deadline = _end("--deadline", wish.deadline)
+    lease, deadline = Lease(name=name, namespace=namespace), _end("--deadline", wish.deadline)
     api = APIClient(wish.url)
 
     async def work(client: KubeClient) -> int:
@@ -211,7 +210,7 @@ def release(caller: Caller, wish: ReleaseWish, environ: Mapping[str, str]) -> in
             return EXIT_NOT_DONE
         released = Release(
             client,
-            Lease(name=name, namespace=namespace),
+            lease,
             progress=Progress(),
             describe=lambda node: draining.containers_left(api, node),
         )
@@ -219,34 +218,35 @@ def release(caller: Caller, wish: ReleaseWish, environ: Mapping[str, str]) -> in
         outcome = await released.wait(names, deadline=deadline)
         if wish.stopped or outcome.controller is ControllerState.STOPPED:
             await released.clear(outcome)
-        return _report(outcome)
+        return _report(outcome, lease)
 
-    return _with_client(Caller(names=(), selector=None, access=caller.access, environ=environ), work)
+    return _with_client(caller, work)
 
 
 def _is_confirmed(names: Sequence[str]) -> bool:
     if not sys.stdin.isatty():
         raise UsageError("nobody can be asked here; add --yes")
-    return typer.confirm(f"Drain and leave {len(names)} nodes ({node_orders.named(names)})?")
+    return typer.confirm(f"Drain and leave {len(names)} nodes ({some(names)})?")
 
 
-def _report(outcome: Outcome) -> int:
+def _report(outcome: Outcome, lease: Lease) -> int:
     for name in outcome.clean:
         print(f"{name}: nothing of ours is left")
     for name in outcome.ordered:
         print(f"{name}: given back; the order yarn-copilot/drain stays, so that the controller leaves it alone")
     if outcome.ordered:
+        again = "" if outcome.controller is ControllerState.RUNNING else f" with --stopped ({lease} cannot be read)"
         print(
-            "note: the orders go with the NodeManagers, or when the controller is stopped and this command runs again"
-            + ("" if outcome.controller is ControllerState.RUNNING else " (with --stopped: its Lease cannot be read)"),
+            "note: the controller removes the order of a node that is without a NodeManager for long; to remove all "
+            f"now, stop the controller and run this command again{again}",
             file=sys.stderr,
         )
     if not outcome.left:
         return 0
     why = (
-        "no controller runs that could give it back (start it, or see --lease)"
+        f"no controller runs that could give it back (nobody holds lease {lease}: start one, or name its --lease)"
         if outcome.controller is ControllerState.STOPPED
-        else "the deadline is over"
+        else "the deadline is over (the order stays; run this again to wait longer)"
     )
-    print(f"not given back, since {why}: {node_orders.named(outcome.left)}", file=sys.stderr)
+    print(f"not given back, since {why}: {some(outcome.left)}", file=sys.stderr)
     return EXIT_NOT_DONE

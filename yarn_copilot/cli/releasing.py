@@ -19,6 +19,7 @@ from batch_resources.annotations.orders import Drain
 from batch_resources.annotations.orders import write_order as order_text
 from batch_resources.keys import DRAIN_ANNOTATION
 from yarn_copilot.cli import node_orders
+from yarn_copilot.cli.errors import CommandError
 from yarn_copilot.cli.progress import Progress
 from yarn_copilot.kube.client import KubeClient
 from yarn_copilot.kube.errors import ForbiddenError, NotFoundError
@@ -44,6 +45,10 @@ class Lease:
 
     name: str
     namespace: str
+
+    def __str__(self) -> str:
+        """Write it as `--lease` takes it."""
+        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -87,12 +92,15 @@ class Release:
         Args:
             names: the nodes.
             deadline: seconds since 1970; None: no end.
+
+        Raises:
+            CommandError: a node or the Lease cannot be read; the orders stay.
         """
         outcome = Outcome()
         try:
             while True:
                 outcome.controller = await self.controller_state()
-                nodes = {name: await self._client.get_node(name) for name in names}
+                nodes = {name: await node_orders.read_node(self._client, name) for name in names}
                 outcome.left = [name for name, node in nodes.items() if not node_orders.is_given_back(node)]
                 states = {
                     name: (self._describe(name) or "waiting") if name in outcome.left else "given back"
@@ -103,6 +111,8 @@ class Release:
                 if not outcome.left or over or outcome.controller is ControllerState.STOPPED:
                     break
                 await self._sleep(_POLL_SECONDS)
+        except CommandError as error:
+            raise CommandError(f"{error}; the orders stay, run the same command again to go on waiting") from error
         finally:
             self._progress.end()
         outcome.ordered = [name for name in names if name not in outcome.left]
@@ -124,10 +134,11 @@ class Release:
         return ControllerState.STOPPED
 
     async def _look(self) -> ControllerState:
-        try:
-            spec = (await self._client.get_lease(self._lease.name, self._lease.namespace)).spec
-        except (NotFoundError, ForbiddenError):
-            return ControllerState.UNKNOWN
+        with node_orders.told(f"lease {self._lease}"):
+            try:
+                spec = (await self._client.get_lease(self._lease.name, self._lease.namespace)).spec
+            except (NotFoundError, ForbiddenError):
+                return ControllerState.UNKNOWN
         if not spec.holderIdentity or not spec.renewTime:
             return ControllerState.STOPPED
         try:

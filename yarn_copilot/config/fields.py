@@ -35,11 +35,13 @@ class SettingField:
     """Describe one leaf of the settings.
 
     `path` is dotted (`capacity.reserve.cpu_percent`), `kind` one of number, integer, text, boolean, choice, map, list;
-    `limits` is empty where every value of the kind is allowed.
+    `entry_kind` is that of what a map or a list holds, empty for others; `limits` is empty where every value of the
+    kind is allowed.
     """
 
     path: str
     kind: str
+    entry_kind: str
     unit: str
     optional: bool
     choices: tuple[str, ...]
@@ -61,6 +63,13 @@ class SettingField:
         if self.kind in {"number", "integer"} and self.default:
             text += f", for example {render_value(self.default)}"
         return text + (", or null" if self.optional else "")
+
+    @property
+    def allowed_entry(self) -> str:
+        """Say which values an entry of a map or a list may have, as the end of a sentence."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        return _KIND_WORDS[self.entry_kind]
 
 
 _KIND_WORDS: Final[Mapping[str, str]] = {
@@ -122,7 +131,7 @@ def defaults_text(model: type[BaseModel] = Settings) -> str:
     for field in setting_fields(model).values():
         *parents, key = field.path.split(".")
         for depth, parent in enumerate(parents):
-            if section[depth : depth + 1] != [parent] or len(section) <= depth:
+            if section[depth : depth + 1] != [parent]:
                 section = [*section[:depth], parent]
                 lines += ["", f"{parent}:"] if depth == 0 else [f"{'  ' * depth}{parent}:"]
         section = parents
@@ -171,6 +180,7 @@ def _describe(path: str, info: FieldInfo) -> SettingField:
     return SettingField(
         path=path,
         kind=kind,
+        entry_kind=_kind(_entry_type(base))[0] if kind in {"map", "list"} else "",
         unit=next((unit for ending, unit in _UNITS.items() if path.endswith(ending)), ""),
         optional=optional,
         choices=choices or pattern_choices,
@@ -200,11 +210,16 @@ def _kind(base: object) -> tuple[str, tuple[str, ...]]:
     if isinstance(base, type) and issubclass(base, StrEnum):
         return "choice", tuple(member.value for member in base)
     if get_origin(base) is dict:
-        return "map", _kind(_base_type(get_args(base)[1])[0])[1]
+        return "map", _kind(_entry_type(base))[1]
     if get_origin(base) is tuple:
         return "list", ()
     known: dict[object, str] = {float: "number", int: "integer", bool: "boolean", str: "text", Path: "text"}
     return known[base], ()
+
+
+def _entry_type(base: object) -> object:
+    """Give the type of what a map or a list holds."""
+    return _base_type(get_args(base)[1 if get_origin(base) is dict else 0])[0]
 
 
 def _limits(info: FieldInfo, kind: str) -> tuple[str, tuple[str, ...]]:

@@ -66,9 +66,9 @@ def _describe(error: ErrorDetails, model: type[BaseModel]) -> Problem:
         )
     field = setting_fields(model).get(path)
     if field is None:
-        kind = setting_fields(model).get(path.rpartition(".")[0])
-        allowed = "a text or a whole number" if kind is not None and kind.kind == "list" else "a whole number"
-        return Problem(path, f"is {_show(error['input'])} but must be {allowed}")
+        # An entry of a map or a list. Its place is cut off as a whole: a selector in it may have dots of its own.
+        whole = setting_fields(model)[".".join(str(part) for part in error["loc"][:-1])]
+        return Problem(path, f"is {_show(error['input'])} but must be {whole.allowed_entry}")
     text = f"is {_show(error['input'])} but must be {field.allowed}"
     return Problem(path, text + _hint(field, error["input"]))
 

@@ -1,10 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the sections of a reference page from a settings model; both programs' pages come from here."""
+"""Write reference pages: the sections of a settings model, and the files; both programs' pages come from here."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
 from yarn_copilot.config.fields import SettingField, render_value, section_models, setting_fields
 from yarn_copilot.config.loading import S, Schema
+
+GENERATED: Final = "<!-- Written by `make docs` from the code; edit the code, not this page. -->\n"
+"""First line of every page."""
+
+
+def write_pages(module: str, pages: Mapping[str, str], arguments: list[str]) -> int:
+    """Be the command that writes pages, text by file name, into the folder that the only argument names.
+
+    Returns:
+        The exit code.
+    """
+    if len(arguments) != 1:
+        print(f"usage: python -m {module} FOLDER", file=sys.stderr)
+        return 2
+    for name, text in pages.items():
+        path = Path(arguments[0]) / name
+        path.write_text(text, encoding="utf-8")
+        print(path)
+    return 0
 
 
 def section_lines(schema: Schema[S]) -> list[str]:

@@ -74,6 +74,11 @@ class SecurityConfiguration:
         """Tell whether RPC needs Kerberos."""
         return self.authentication == "kerberos"
 
+    @property
+    def is_web_kerberos(self) -> bool:
+        """Tell whether the web services want Kerberos."""
+        return self.http_authentication.strip().lower() == "kerberos"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebConfiguration:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.contract.cli.running import DEADLINE_SECONDS, ROOT
+from tests.contract.programs import start_python
 
 
 class Ended(NamedTuple):
@@ -33,8 +33,7 @@ class Commands:
 
     async def start(self, *arguments: str) -> asyncio.subprocess.Process:
         """Start a command and leave it running."""
-        return await asyncio.create_subprocess_exec(
-            sys.executable,
+        return await start_python(
             "-m",
             "yarn_copilot.cli.main",
             *arguments,

@@ -8,13 +8,14 @@ from msgspec.structs import replace as changed
 
 from tests.unit.api.fake_reader import FakeReader, node_view
 from tests.unit.cli.conftest import Invoke
-from yarn_copilot.cli import draining
+from yarn_copilot.cli import draining, node_orders
 from yarn_copilot.cli.api_client import APIClient
 from yarn_copilot.cli.durations import parse_duration
 from yarn_copilot.cli.errors import CommandError
 from yarn_copilot.cli.progress import Progress
 from yarn_copilot.cli.reporting import summarise
 from yarn_copilot.controller.view import BatchView, DrainView, OrderView, PlannedView
+from yarn_copilot.kube.errors import ForbiddenError, KubeAPIError, KubeConnectionError, NotFoundError
 
 ORDER = OrderView(order="drain", text="true")
 
@@ -66,6 +67,19 @@ def test_a_wrong_command_line_is_refused_with_what_is_allowed(
 def test_help_shows_an_example_of_each_command(invoke: Invoke, command: str) -> None:
     text = invoke(command, "--help").stdout
     assert f"  yarn-copilot {command} " in text
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        pytest.param(NotFoundError("GET x: 404"), "there is no node 'worker-1'; see `kubectl get nodes`", id="unknown"),
+        pytest.param(ForbiddenError("GET x: 403"), "GET x: 403; .*ClusterRole yarn-copilot-operator", id="forbidden"),
+        pytest.param(KubeConnectionError("GET x: refused"), "node 'worker-1': GET x: refused", id="no answer"),
+    ],
+)
+def test_what_the_api_server_refuses_is_told_with_what_to_do(error: KubeAPIError, words: str) -> None:
+    with pytest.raises(CommandError, match=words), node_orders.told("node 'worker-1'"):
+        raise error
 
 
 def _show(reader: FakeReader, drain: DrainView | None) -> None:

@@ -102,6 +102,11 @@ def test_values_have_their_types() -> None:
             id="member of a map",
         ),
         pytest.param(
+            "capacity:\n  node_modes: {example.com/pool=a: loud}\n",
+            ["conf.yaml:2: capacity.node_modes.example.com/pool=a: is 'loud' but must be one of shared, strict"],
+            id="member of a map of choices, by a selector with dots",
+        ),
+        pytest.param(
             "log: {level: INFO}\nlog: {}\n", ["conf.yaml:2: log: appears a second time", "line 1"], id="twice"
         ),
         pytest.param("- log\n", ["conf.yaml:1: must be a map of sections", "a list"], id="list at the top"),

@@ -72,10 +72,3 @@ def exit_code(findings: Iterable[Finding]) -> int:
     if Severity.ERROR in severities:
         return EXIT_ERRORS
     return EXIT_WARNINGS if Severity.WARNING in severities else EXIT_FINE
-
-
-def some(items: Iterable[object], limit: int = 5) -> str:
-    """List the first few of many things in words."""
-    texts = [str(item) for item in items]
-    rest = len(texts) - limit
-    return ", ".join(texts[:limit]) + (f" and {rest} more" if rest > 0 else "")

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from yarn_copilot.cli.doctor.facts import ClusterFacts, ManagerFacts, Role
-from yarn_copilot.cli.doctor.findings import Check, Finding, Severity, some
-from yarn_copilot.cli.identities import has_web_kerberos
+from yarn_copilot.cli.doctor.findings import Check, Finding, Severity
+from yarn_copilot.cli.listing import some
 from yarn_copilot.config.settings import Transport
 from yarn_copilot.hadoop import configuration_defaults as keys
 from yarn_copilot.hadoop import errors, versions
@@ -79,8 +79,8 @@ def _failed(facts: ClusterFacts, manager: ManagerFacts, error: Exception, severi
             return Finding(
                 check=Check.ADMIN_ACL, severity=Severity.ERROR, cluster=id_, where=where, found=str(error),
                 why="capacities cannot be changed, so YARN keeps what NodeManagers register with",
-                fix=f"add the user of {facts.user} to yarn.admin.acl (a blank separates users from groups) and run "
-                "yarn rmadmin -refreshAdminAcls",
+                fix=f"calls are made as {facts.user}: add the user that the ResourceManager takes this for to "
+                "yarn.admin.acl (a blank separates users from groups) and run yarn rmadmin -refreshAdminAcls",
             )  # fmt: skip
         case errors.AccessDeniedError() | errors.AuthenticationError():
             why, fix = _why_not_authenticated(facts, error)
@@ -99,6 +99,12 @@ def _failed(facts: ClusterFacts, manager: ManagerFacts, error: Exception, severi
 def _why_not_authenticated(facts: ClusterFacts, error: Exception) -> tuple[str, str]:
     """Say which side does not accept the other, and what to do."""
     match error:
+        case errors.ServerIdentityError() if facts.transport is Transport.REST:
+            return (
+                "this may be another server than the one that is meant, so its answer is not believed",
+                "see whether a proxy before it takes WWW-Authenticate out of answers, and whether its keytab has "
+                "HTTP/<host> with the host's canonical DNS name",
+            )
         case errors.ServerIdentityError():
             return (
                 "this may be another server than the one that is meant, so it was told nothing",
@@ -120,8 +126,8 @@ def _why_not_authenticated(facts: ClusterFacts, error: Exception) -> tuple[str, 
 
 
 def _authentication_keys(facts: ClusterFacts) -> str:
-    keys_of_rpc = "hadoop.security.authentication"
-    return f"{keys_of_rpc} and {keys.HTTP_AUTHENTICATION}" if facts.transport is Transport.REST else keys_of_rpc
+    of_web = f" and {keys.HTTP_AUTHENTICATION}" if facts.transport is Transport.REST else ""
+    return keys.AUTHENTICATION + of_web
 
 
 def _is_acl(error: errors.AccessDeniedError) -> bool:
@@ -289,7 +295,7 @@ def transport(facts: ClusterFacts) -> Iterator[Finding]:
         "node can hide the whole list",
         fix="use transport rpc where port 8033 is reachable; else let only this program reach the web port",
     )  # fmt: skip
-    if facts.proxy_user and not has_web_kerberos(facts.cluster):
+    if facts.proxy_user and not facts.cluster.security.is_web_kerberos:
         yield Finding(
             check=Check.TRANSPORT, severity=Severity.WARNING, cluster=facts.cluster.id, where="hadoop.proxy_user",
             found=f"REST calls are not made in the name of {facts.proxy_user}",
@@ -312,5 +318,5 @@ def transport(facts: ClusterFacts) -> Iterator[Finding]:
 
 
 def _web_callers(facts: ClusterFacts) -> str:
-    guarded = has_web_kerberos(facts.cluster)
+    guarded = facts.cluster.security.is_web_kerberos
     return "everybody whom its Kerberos lets in" if guarded else "everybody who reaches the web port, under any name,"

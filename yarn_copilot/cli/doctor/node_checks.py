@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from yarn_copilot.cli.doctor.facts import ClusterFacts
-from yarn_copilot.cli.doctor.findings import Check, Finding, Severity, some
+from yarn_copilot.cli.doctor.findings import Check, Finding, Severity
+from yarn_copilot.cli.listing import some
 from yarn_copilot.hadoop import configuration_defaults as keys
 from yarn_copilot.hadoop.model import NodeId, Resource
 

@@ -68,7 +68,7 @@ class RestResourceManagerClient:
             NodeListError: the ResourceManager cannot write the list, because of one node's report.
             HadoopRPCError: no answer, or one that does not decode.
         """
-        return node_list.decode_node_list(await self._transport.fetch(Request(method="GET", path=f"{_ROOT}/nodes")))
+        return await self._transport.read(Request(method="GET", path=f"{_ROOT}/nodes"), node_list.decode_node_list)
 
     async def get_cluster_metrics(self) -> ClusterMetrics:
         """Count the nodes by state.

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
+
 from yarn_copilot.hadoop.errors import ProtocolViolationError
 from yarn_copilot.hadoop.model import ClusterMetrics, NodeId, NodeReport, NodeState, Resource, ResourceInformation
 
@@ -18,6 +20,18 @@ BUILT_IN_TYPES: Final = frozenset(("memory-mb", "vcores"))
 """Resource types that every node has, with fields of their own."""
 
 _MISSING: Final = object()
+
+
+def decode_json(body: bytes) -> Any:
+    """Read a JSON document.
+
+    Raises:
+        ProtocolViolationError: it is none.
+    """
+    try:
+        return msgspec.json.decode(body)
+    except msgspec.DecodeError as error:
+        raise ProtocolViolationError(f"the answer is no JSON: {error}") from error
 
 
 def field(document: object, *path: str, default: Any = _MISSING) -> Any:

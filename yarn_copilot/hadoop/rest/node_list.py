@@ -8,12 +8,11 @@ another version's shape. Both give the same reports.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from yarn_copilot.hadoop.errors import ProtocolViolationError
 from yarn_copilot.hadoop.model import NodeId, NodeReport, NodeState, Resource, ResourceInformation
 from yarn_copilot.hadoop.rest import decoding
 
@@ -74,14 +73,7 @@ def decode_node_list(body: bytes) -> list[NodeReport]:
     try:
         return [_report(node) for node in _DECODER.decode(body).nodes.node]
     except (msgspec.DecodeError, KeyError, ValueError):
-        return decoding.node_reports(_decoded(body))
-
-
-def _decoded(body: bytes) -> Any:
-    try:
-        return msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
-        raise ProtocolViolationError(f"the answer is no JSON: {error}") from error
+        return decoding.node_reports(decoding.decode_json(body))
 
 
 def _report(node: _Node) -> NodeReport:

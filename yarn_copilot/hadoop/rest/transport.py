@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import aiohttp
 import msgspec
@@ -20,11 +20,13 @@ from yarl import URL
 
 from yarn_copilot.hadoop import errors
 from yarn_copilot.hadoop.addresses import Address
-from yarn_copilot.hadoop.rest import answers
+from yarn_copilot.hadoop.rest import answers, decoding
 from yarn_copilot.hadoop.rest.authentication import WebIdentity
 
 _CHUNK_BYTES: Final = 262_144
 _ERROR_BODY_BYTES: Final = 65_536
+
+_Content = TypeVar("_Content")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,20 +103,27 @@ class WebTransport:
             HadoopRPCError: the last address's error.
             ConfigError: the delegation token cannot be read.
         """
-        body = await self.fetch(request)
-        try:
-            return msgspec.json.decode(body)
-        except msgspec.DecodeError as error:
-            what = f"{request.method} {self._where(self.current_address)}{request.path}"
-            raise errors.ProtocolViolationError(f"{what}: the answer is no JSON: {error}") from error
+        return await self.read(request, decoding.decode_json)
 
-    async def fetch(self, request: Request) -> bytes:
-        """Send a request to the active ResourceManager and give the body of its good answer.
+    async def read(self, request: Request, decode: Callable[[bytes], _Content]) -> _Content:
+        """Send a request to the active ResourceManager and decode its good answer.
+
+        Args:
+            request: what to ask.
+            decode: gives what the body means, or raises ProtocolViolationError; where it came from is added here.
 
         Raises:
-            HadoopRPCError: the last address's error.
+            HadoopRPCError: the last address's error, or the answer does not decode.
             ConfigError: the delegation token cannot be read.
         """
+        body = await self._fetch(request)
+        try:
+            return decode(body)
+        except errors.ProtocolViolationError as error:
+            what = f"{request.method} {self._where(self.current_address)}{request.path}"
+            raise errors.ProtocolViolationError(f"{what}: {error}") from error
+
+    async def _fetch(self, request: Request) -> bytes:
         try:
             async with asyncio.timeout(self._options.call_timeout_seconds):
                 return await self._call_active(request)

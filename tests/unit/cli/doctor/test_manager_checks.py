@@ -77,6 +77,14 @@ def test_which_side_does_not_accept_the_other_is_told(error: Any, why: str, fix:
     assert fix in finding.fix
 
 
+def test_a_web_service_that_does_not_prove_who_it_is_is_no_matter_of_rpc_principals() -> None:
+    down = manager(role=Role.FAILED, error=ServerIdentityError("the web service did not prove that it is HTTP/rm1"))
+    (finding,) = problems(manager_checks.reachable, facts(managers=(down,), transport=Transport.REST))
+    assert "its answer is not believed" in finding.why
+    assert "HTTP/<host>" in finding.fix
+    assert "yarn.resourcemanager.principal" not in finding.fix
+
+
 def test_an_unknown_version_of_one_that_is_down_is_no_news_of_its_own() -> None:
     down = manager(role=Role.FAILED, error=ConnectError("refused"), version=None)
     (finding,) = problems(manager_checks.version, facts(managers=(down,), reports=None))

@@ -29,7 +29,7 @@ def test_an_empty_file_and_the_shown_defaults_are_the_same() -> None:
         pytest.param("hadop: {}", "unknown key; allowed at the top: capacity, cgroup, ", id="unknown section"),
         pytest.param("stop: {grace_seconds: 30s}", "the unit is in the key's name, write 30", id="unit"),
         pytest.param("parenting: {mode: both}", "must be one of adopt, executor", id="choice"),
-        pytest.param("copilot: {allowed_uids: [a]}", "allowed_uids.0: is 'a' but must be", id="list"),
+        pytest.param("copilot: {allowed_uids: [a]}", "allowed_uids.0: is 'a' but must be a whole number", id="list"),
         pytest.param("cgroup: {hierarchy: x}", "cgroup.hierarchy: hierarchy 'x' must be PARENT/NAME", id="hierarchy"),
         pytest.param("copilot: {kill_token: /t}", "a token must not travel in the clear", id="token without TLS"),
         pytest.param("stop: {grace_seconds: 5}", "stop.node_manager_seconds: is 10 but must be below", id="grace"),
