@@ -11,6 +11,7 @@ from nm_proxy.cgroup.errors import (
     CgroupError,
     DriverAmbiguousError,
     InternalProcessError,
+    KubeletNotFoundError,
     NotDelegatedError,
     PermissionDeniedError,
     TreeNotFoundError,
@@ -22,6 +23,7 @@ from nm_proxy.preflight.findings import Finding, Severity, well
 
 _CODES: Final[Mapping[type[CgroupError], ExitCode]] = {
     TreeNotFoundError: ExitCode.CGROUP_TREE,
+    KubeletNotFoundError: ExitCode.CGROUP_DRIVER,
     DriverAmbiguousError: ExitCode.CGROUP_DRIVER,
     PermissionDeniedError: ExitCode.CGROUP_READ_ONLY,
     NotDelegatedError: ExitCode.CGROUP_DELEGATION,
@@ -39,7 +41,7 @@ def tree(facts: NodeFacts) -> Iterator[Finding]:
     """Check that version, driver and hierarchy were found out."""
     seen = facts.cgroup
     if seen.error is not None:
-        yield _failed(seen, seen.error)
+        yield _failed(seen.error)
     if seen.detection is None:
         return
     place = seen.detection.place
@@ -144,13 +146,11 @@ def _version_2(seen: CgroupFacts) -> Iterator[GroupFacts]:
     return (group for group in seen.groups if group.hierarchy.version is Version.V2)
 
 
-def _failed(seen: CgroupFacts, error: CgroupError) -> Finding:
-    found = str(error).partition(f": {error.path}")[0]
-    is_driver = seen.detection is None and "kubelet" in found
+def _failed(error: CgroupError) -> Finding:
     return _error(
-        ExitCode.CGROUP_DRIVER if is_driver else code_of(error),
+        code_of(error),
         error.path,
-        found,
+        error.what,
         "the host's tree with kubelet's best-effort directory in it",
         error.fix or "mount the host's /sys/fs/cgroup and name it with cgroup.root",
     )
