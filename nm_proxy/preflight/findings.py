@@ -49,6 +49,16 @@ def well(code: ExitCode, where: str, found: str) -> Finding:
     return Finding(code=code, severity=Severity.OK, where=where, found=found)
 
 
+def doubtful(code: ExitCode, where: str, found: str, expected: str, fix: str) -> Finding:
+    """Make a finding of something that works but should be looked at."""
+    return Finding(code=code, severity=Severity.WARNING, where=where, found=found, expected=expected, fix=fix)
+
+
+def wrong(code: ExitCode, where: str, found: str, expected: str, fix: str) -> Finding:
+    """Make a finding of something that would not work."""
+    return Finding(code=code, severity=Severity.ERROR, where=where, found=found, expected=expected, fix=fix)
+
+
 def exit_code(findings: Iterable[Finding]) -> ExitCode:
     """Give the kind of the first error, in the order of the checks; warnings do not count."""
     return next((one.code for one in findings if one.severity is Severity.ERROR), ExitCode.OK)
