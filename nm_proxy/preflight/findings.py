@@ -38,11 +38,6 @@ class Finding:
     expected: str = ""
     fix: str = ""
 
-    @property
-    def kind(self) -> str:
-        """Name the kind as the documentation does."""
-        return self.code.name.lower().replace("_", "-")
-
 
 def well(code: ExitCode, where: str, found: str) -> Finding:
     """Make a finding of something that is as it should be."""

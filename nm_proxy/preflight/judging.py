@@ -37,12 +37,12 @@ def as_text(findings: Sequence[Finding]) -> str:
     """Write one line for what is well, a paragraph for what is not, and the exit code."""
     lines = []
     for one in findings:
-        lines.append(f"{one.severity.value:<7} {one.kind:<25} {one.where}: {one.found}")
+        lines.append(f"{one.severity.value:<7} {one.code.kind:<25} {one.where}: {one.found}")
         if one.severity is not Severity.OK:
             lines += [f"{'':<8}expected: {one.expected}", f"{'':<8}fix: {one.fix}"]
     code = exit_code(findings)
     counts = ", ".join(f"{sum(one.severity is severity for one in findings)} {severity.value}" for severity in Severity)
-    lines.append(f"{counts}; exit code {int(code)} ({code.name.lower().replace('_', '-')})")
+    lines.append(f"{counts}; exit code {int(code)} ({code.kind})")
     return "\n".join(lines)
 
 
@@ -53,7 +53,7 @@ def as_document(findings: Sequence[Finding]) -> dict[str, object]:
         "exit_code": int(code),
         "findings": [
             {
-                "kind": one.kind,
+                "kind": one.code.kind,
                 "exit_code": int(one.code),
                 "severity": one.severity.value,
                 "where": one.where,

@@ -247,7 +247,7 @@ def test_one_broken_thing_is_the_one_error(
     assert found.expected
     assert exit_code(judge(world.facts)) is code
     text = as_text(judge(world.facts))
-    for part in (found.where, found.found, found.expected, found.fix, f"exit code {int(code)} ({found.kind})"):
+    for part in (found.where, found.found, found.expected, found.fix, f"exit code {int(code)} ({found.code.kind})"):
         assert part in text
 
 
