@@ -12,7 +12,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -142,12 +142,8 @@ def _observe_group(hierarchy: Hierarchy, detection: Detection, around: Surroundi
     if hierarchy.version is Version.V1:
         return facts
     source = f"{yarn}/cgroup.controllers" if has_yarn else f"{best_effort}/cgroup.subtree_control"
-    return GroupFacts(
-        hierarchy=hierarchy,
-        best_effort=best_effort,
-        yarn=yarn,
-        has_yarn=has_yarn,
-        is_writable=facts.is_writable,
+    return replace(
+        facts,
         top_controllers=tuple(files.read(f"{hierarchy.mount_point}/cgroup.controllers").split()),
         available=frozenset(files.read(source).split()),
         best_effort_processes=len(files.read(f"{best_effort}/cgroup.procs").split()),

@@ -13,7 +13,7 @@ import contextlib
 import logging
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from nm_proxy.clock import Clock
@@ -143,12 +143,8 @@ class Supervisor:
         if agent is None:
             return seen
         view, containers = agent.reader.view, await self._runner.containers_left()
-        return Condition(
-            phase=seen.phase,
-            failures=seen.failures,
-            is_connected=connected,
-            agent_error=seen.agent_error,
-            configuration_error=seen.configuration_error,
+        return replace(
+            seen,
             answering=view.answering,
             detail=view.detail,
             is_healthy=None if view.info is None else view.info.is_healthy,
