@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from nm_proxy.cgroup.detection import Detection, detect
+from nm_proxy.cgroup.detection import SELF_MOUNTINFO, Detection, detect
 from nm_proxy.cgroup.errors import CgroupError
 from nm_proxy.cgroup.files import Files, KernelFiles
 from nm_proxy.cgroup.hierarchy import Hierarchy, unmounted_lookalikes
@@ -54,7 +54,7 @@ class Surroundings:
     files: Files = field(default_factory=KernelFiles)
     mounts: Iterable[Mount] | None = None
     may_write: Callable[[str], bool] = lambda path: os.access(path, os.W_OK)
-    mountinfo: Callable[[], str] = lambda: Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape")
+    mountinfo: Callable[[], str] = lambda: Path(SELF_MOUNTINFO).read_text("utf-8", "surrogateescape")
 
 
 def machine_name() -> str:
