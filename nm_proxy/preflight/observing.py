@@ -75,6 +75,14 @@ def find_tree(settings: NodeSettings, around: Surroundings) -> Detection:
     )
 
 
+def find_tree_or_none(settings: NodeSettings, around: Surroundings) -> Detection | None:
+    """Find the cgroup tree for a rendering, which leaves keys about it out where there is none."""
+    try:
+        return find_tree(settings, around)
+    except CgroupError:
+        return None
+
+
 def render_here(settings: NodeSettings, around: Surroundings, detection: Detection | None) -> Rendered:
     """Render with this machine's name.
 
