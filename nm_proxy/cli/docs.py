@@ -16,10 +16,9 @@ from nm_proxy.agent_metrics import AgentMetrics
 from nm_proxy.exit_codes import ExitCode
 from nm_proxy.settings import RULE_SENTENCES, SCHEMA
 from nm_proxy.supervisor.metrics import SupervisorMetrics
-from yarn_copilot.config.reference import section_lines
+from yarn_copilot.config.reference import GENERATED, section_lines
 
 PAGE: Final = "node-reference.md"
-_GENERATED: Final = "<!-- Written by `make docs` from the code; edit the code, not this page. -->\n"
 _INTRO: Final = """# Node side: reference
 
 `nm-proxy run`, `check`, `render` and `agent` read one YAML file (`--config FILE` or `NM_PROXY_CONFIG`), normally from a
@@ -55,7 +54,7 @@ def metric_rows() -> Iterator[str]:
 
 def page() -> str:
     """Write the page."""
-    lines = [_GENERATED, _INTRO + "\n".join(exit_code_rows()), "", "## Rules across keys", ""]
+    lines = [GENERATED, _INTRO + "\n".join(exit_code_rows()), "", "## Rules across keys", ""]
     lines += [f"- {sentence}" for sentence in RULE_SENTENCES]
     lines += section_lines(SCHEMA)
     lines += ["## Metrics", "", "`GET /metrics` on `health.port`.", "", "| metric | type | meaning |", "|---|---|---|"]

@@ -15,12 +15,10 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from batch_resources.annotations.catalogue import CATALOGUE
 from yarn_copilot.config.loading import CONTROLLER
-from yarn_copilot.config.reference import section_lines
+from yarn_copilot.config.reference import GENERATED, section_lines
 from yarn_copilot.config.rules import RULE_SENTENCES
 from yarn_copilot.observability.exposition import COUNT_FAMILIES, NODE_MANAGER_FAMILIES, stage_families
 from yarn_copilot.observability.metrics import Metrics
-
-_GENERATED: Final = "<!-- Written by `make docs` from the code; edit the code, not this page. -->\n"
 
 _CONFIGURATION_INTRO: Final = """# Configuration reference
 
@@ -99,7 +97,7 @@ _LABELS: Final[Mapping[str, str]] = {
 
 def configuration_page() -> str:
     """Write docs/configuration.md."""
-    lines = [_GENERATED, _CONFIGURATION_INTRO]
+    lines = [GENERATED, _CONFIGURATION_INTRO]
     lines += [f"- {sentence}" for sentence in RULE_SENTENCES]
     lines += section_lines(CONTROLLER)
     return "\n".join(lines) + "\n"
@@ -107,7 +105,7 @@ def configuration_page() -> str:
 
 def metrics_page() -> str:
     """Write docs/metrics.md."""
-    lines = [_GENERATED, _METRICS_INTRO, "## Pipeline, per node", ""]
+    lines = [GENERATED, _METRICS_INTRO, "## Pipeline, per node", ""]
     lines.append("One gauge for each stage and resource, label `node`, in the order in which they are computed.")
     lines += _table((name, "gauge", "node", text) for name, text, _ in stage_families())
     lines += ["", "## NodeManagers", ""]
@@ -125,7 +123,7 @@ def metrics_page() -> str:
 def annotations_page() -> str:
     """Write docs/annotations.md."""
     lines = [
-        _GENERATED,
+        GENERATED,
         _ANNOTATIONS_INTRO,
         "| annotation | on | written by | value | meaning |",
         "|---|---|---|---|---|",

@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from yarn_copilot.config.fields import SettingField, render_value, section_models, setting_fields
 from yarn_copilot.config.loading import S, Schema
+
+GENERATED: Final = "<!-- Written by `make docs` from the code; edit the code, not this page. -->\n"
+"""Begin every generated page with this."""
 
 
 def section_lines(schema: Schema[S]) -> list[str]:
