@@ -166,7 +166,10 @@ def prepare_recovery(directory: Path | None, user: str | None) -> None:
         if user is not None:
             shutil.chown(directory, user)
     except (OSError, LookupError) as error:
-        raise ConfigError(f"{directory}: recovery.directory cannot be prepared: {error}") from error
+        raise ConfigError(
+            f"{directory}: recovery.directory cannot be made or given to hadoop.user ({error}); mount a volume there "
+            "that nm-proxy may write, and name a user of the image"
+        ) from error
 
 
 def with_overlay(settings: NodeSettings, overlay: Overlay, pinned: set[str]) -> NodeSettings:
