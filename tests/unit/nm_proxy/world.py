@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from batch_resources.victims import ExecutionType
-from lab.embedded.cgroup.kernel import V2_CONTROLLERS, FakeKernel
+from lab.embedded.cgroup.interface_files import V2_CONTROLLERS
+from lab.embedded.cgroup.kernel import FakeKernel
 from lab.embedded.cgroup.processes import TICKS_PER_SECOND, FakeProcess
 from nm_proxy.cgroup.detection import detect
 from nm_proxy.cgroup.layout import Driver, Place
