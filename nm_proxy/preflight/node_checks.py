@@ -247,6 +247,6 @@ def _wrong_name(host: str) -> str:
     return "" if bad is None else f"has the label {bad[:64]!r}"
 
 
-def is_identity_known(overlay: Overlay | None) -> bool:
+def is_identity_known(overlay: Overlay) -> bool:
     """Tell whether there is a host name to look up."""
-    return overlay is not None and not _wrong_name(overlay.host)
+    return not _wrong_name(overlay.host)
