@@ -97,9 +97,8 @@ def supervise(invocation: Invocation, environ: Mapping[str, str]) -> ExitCode:
 
 def _preflight(settings: NodeSettings, invocation: Invocation, around: Surroundings) -> ExitCode:
     findings = judge(observe(settings, invocation.command, around, tries_port=True))
-    bad = [one for one in findings if one.severity is not Severity.OK]
-    if bad:
-        print(as_text(bad), file=sys.stderr, flush=True)
+    if any(one.severity is not Severity.OK for one in findings):
+        print(as_text(findings, shows_well=False), file=sys.stderr, flush=True)
     return exit_code(findings)
 
 

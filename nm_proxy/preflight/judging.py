@@ -33,10 +33,17 @@ def judge(facts: NodeFacts) -> list[Finding]:
     return [finding for check in CHECKS for finding in check(facts)]
 
 
-def as_text(findings: Sequence[Finding]) -> str:
-    """Write one line for what is well, a paragraph for what is not, and the exit code."""
+def as_text(findings: Sequence[Finding], *, shows_well: bool = True) -> str:
+    """Write one line for what is well, a paragraph for what is not, and the exit code.
+
+    Args:
+        findings: of all checks.
+        shows_well: False leaves the lines of what is well out, but counts them.
+    """
     lines = []
     for one in findings:
+        if one.severity is Severity.OK and not shows_well:
+            continue
         lines.append(f"{one.severity.value:<7} {one.code.kind:<25} {one.where}: {one.found}")
         if one.severity is not Severity.OK:
             lines += [f"{'':<8}expected: {one.expected}", f"{'':<8}fix: {one.fix}"]

@@ -237,6 +237,10 @@ def test_one_broken_thing_is_the_one_error(
     text = as_text(judge(world.facts))
     for part in (found.where, found.found, found.expected, found.fix, f"exit code {int(code)} ({found.code.kind})"):
         assert part in text
+    short = as_text(judge(world.facts), shows_well=False)
+    assert short.splitlines()[-1] == text.splitlines()[-1]
+    assert found.found in short
+    assert not any(line.startswith(Severity.OK) for line in short.splitlines())
 
 
 def test_version_2_without_delegation_names_the_file_to_write(tmp_path: Path) -> None:
