@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 
 from lab.kubernetes.binaries import kubernetes_version
-from yarn_copilot.cli.about import program_version
+from yarn_copilot.observability.version import program_version
 
 _MIB = 1 << 20
 _GO_MODULE = Path(__file__).resolve().parents[1] / "lab" / "kubernetes" / "go.mod"

@@ -135,9 +135,9 @@ class AgentMetrics:
         """Record one pass: `full` or `launch`."""
         self._pass.labels(kind).observe(seconds)
 
-    def count_repair(self, what: str) -> None:
-        """Count one repair; `what` is a value of `parenting.planning.Repair`."""
-        self._repairs.labels(what).inc()
+    def count_repairs(self, what: str, count: int) -> None:
+        """Count repairs of a kind; `what` is a value of `parenting.planning.Repair`."""
+        self._repairs.labels(what).inc(count)
 
     def count_kill(self, asked_by: str, *, ended: bool) -> None:
         """Count one container that was to be ended."""

@@ -21,6 +21,11 @@ class ExitCode(IntEnum):
         member.meaning = meaning
         return member
 
+    @property
+    def kind(self) -> str:
+        """Name it as the documentation does."""
+        return self.name.lower().replace("_", "-")
+
     OK = 0, "done, or stopped in order on request"
     FAILED = 1, "an error that none of the other codes names; the last line of the log says which"
     CONFIGURATION = 2, "wrong command line, settings file or Hadoop configuration"

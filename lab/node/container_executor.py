@@ -76,7 +76,10 @@ def launch(user: str, words: Sequence[str]) -> int:
             _write_whole(pid_file, str(os.getpid()))
             _enter(resources)
             _make(
-                *(Path(base, "usercache", user, "appcache", application, container) for base in local_dirs.split("%"))
+                *(
+                    Path(base, "usercache", user, "appcache", application, container)
+                    for base in local_dirs.split(SEPARATOR)
+                )
             )
             _make(*(Path(base, application, container) for base in log_dirs.split(SEPARATOR)))
             _make(Path(work))

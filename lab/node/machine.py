@@ -111,7 +111,7 @@ class Machine:
 
     def carriers(self, number: int) -> set[int]:
         """Find, independently of the product, every living process that has the container's id in its environment."""
-        return carriers_of(f"CONTAINER_ID={container_id(number)}") & carriers_of(f"{MARK}={self.name}")
+        return carriers_of(f"CONTAINER_ID={container_id(number)}", f"{MARK}={self.name}")
 
     def outside(self, number: int) -> dict[int, str]:
         """Find carriers that are not in the group in some hierarchy, by the kernel's own /proc/PID/cgroup."""
@@ -139,13 +139,14 @@ class Machine:
             time.sleep(0.001)
 
 
-def carriers_of(entry: str) -> set[int]:
-    """Find every living process that has an entry in its environment."""
+def carriers_of(*entries: str) -> set[int]:
+    """Find every living process that has all of these entries in its environment."""
+    wanted = {entry.encode() for entry in entries}
     found = set()
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             with contextlib.suppress(OSError):
-                if entry.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                if wanted <= set((folder / "environ").read_bytes().split(b"\0")):
                     found.add(int(folder.name))
     return found
 

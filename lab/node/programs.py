@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hold what tasks do in tests of the node side: sleep, fork without end; and a kernel that lacks something."""
+"""Hold what tasks do in tests of the node side: sleep, fork without end, end; and a kernel that lacks something."""
 
 from __future__ import annotations
 
+import subprocess
 import time
 
 from lab.node.machine import Machine, container_id
@@ -36,6 +37,15 @@ class WithoutKill(KernelFiles):
     def exists(self, path: str) -> bool:
         """Tell whether a path exists, but for that one."""
         return not path.endswith("cgroup.kill") and super().exists(path)
+
+
+def end(*processes: subprocess.Popen[bytes], timeout_seconds: float = 30.0) -> None:
+    """End tasks that a machine launched, and close what was read from them."""
+    for process in processes:
+        process.kill()
+        process.wait(timeout=timeout_seconds)
+        if process.stdout is not None:
+            process.stdout.close()
 
 
 def storms(machine: Machine, runs: int) -> tuple[int, int]:

@@ -20,6 +20,12 @@ from lab.processes import probes
 from lab.processes.process import Command, ServerProcess
 
 WAIT_SECONDS: Final = 240.0
+_MARKS: Final = {
+    "init": "nm_proxy.supervisor.init",
+    "supervisor": "nm_proxy.cli.supervise",
+    "node-manager": java.MAIN_NODE_MANAGER,
+}
+"""The word of its command by which each part is known."""
 
 
 class Proxy:
@@ -126,13 +132,8 @@ class Proxy:
         Raises:
             ProcessLookupError: there is none.
         """
-        marks = {
-            "init": "nm_proxy.supervisor.init",
-            "supervisor": "nm_proxy.cli.supervise",
-            "node-manager": java.MAIN_NODE_MANAGER,
-        }
         for folder in Path("/proc").iterdir():
-            if folder.name.isdigit() and self._is(folder, marks[part]):
+            if folder.name.isdigit() and self._is(folder, _MARKS[part]):
                 return int(folder.name)
         raise ProcessLookupError(part)
 
@@ -162,8 +163,7 @@ class Proxy:
             return False
         if str(self.folder) not in " ".join(words):
             return False
-        names = ("nm_proxy.supervisor.init", "nm_proxy.cli.supervise", java.MAIN_NODE_MANAGER)
-        first = next((word for word in words if word in names), None)
+        first = next((word for word in words if word in _MARKS.values()), None)
         return first == mark
 
     def _settings(self, hierarchy: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nm_proxy.cgroup.errors import CgroupError, DriverAmbiguousError, TreeNotFoundError
+from nm_proxy.cgroup.errors import CgroupError, DriverAmbiguousError, KubeletNotFoundError, TreeNotFoundError
 from nm_proxy.cgroup.files import Files, KernelFiles
 from nm_proxy.cgroup.hierarchy import Hierarchies, find_hierarchies
 from nm_proxy.cgroup.layout import YARN_GROUP, Driver, Place, place_by_driver, place_by_path
@@ -61,7 +61,8 @@ def detect(
         name: YARN's directory below best-effort.
 
     Raises:
-        TreeNotFoundError: no tree, no cpu or memory controller, or kubelet's directories are absent.
+        TreeNotFoundError: no tree, or no cpu or memory controller.
+        KubeletNotFoundError: kubelet's directories are absent.
         DriverAmbiguousError: directories of both drivers exist and neither, or both, hold pods.
         ValueError: `hierarchy` is no path.
     """
@@ -72,7 +73,7 @@ def detect(
         one for one in found.every if not access.exists(one.at(place.best_effort)) and _is_vital(one.controllers)
     ]
     if missing:
-        raise TreeNotFoundError(
+        raise KubeletNotFoundError(
             "kubelet's best-effort directory does not exist",
             path=missing[0].at(place.best_effort),
             fix="run on a node with kubelet, or set cgroup.hierarchy to PARENT/hadoop-yarn below its cgroup root",
@@ -88,7 +89,7 @@ def _driver(hierarchies: Hierarchies, files: Files) -> Driver:
     top = hierarchies.required("cpu")
     present = [driver for driver in Driver if files.exists(top.at(driver.best_effort))]
     if not present:
-        raise TreeNotFoundError(
+        raise KubeletNotFoundError(
             "neither kubepods.slice nor kubepods has a best-effort directory, so kubelet's cgroup driver is unknown",
             path=top.at(""),
             fix="mount the host's tree, not this container's; else set cgroup.driver or cgroup.hierarchy",

@@ -5,7 +5,8 @@
 
     YarnCopilotError
     └── CgroupError                     path, fix
-        ├── TreeNotFoundError           no mounted tree, a controller is missing, or kubelet's directories are absent
+        ├── TreeNotFoundError           no mounted tree, or a controller is missing
+        │   └── KubeletNotFoundError    kubelet's directories are absent
         ├── DriverAmbiguousError        directories of both cgroup drivers look alive
         ├── NotDelegatedError           v2: a controller is not enabled for children
         ├── InternalProcessError        v2: processes sit in a group that must have only groups below it
@@ -33,18 +34,24 @@ class CgroupError(YarnCopilotError):
     """Say that an operation on the cgroup tree failed.
 
     Attributes:
+        what: what failed, without path and fix.
         path: the exact file or directory.
         fix: one sentence on what to do; empty where nothing can be done but to try again.
     """
 
     def __init__(self, message: str, *, path: str, fix: str = "") -> None:
         super().__init__(f"{message}: {path}" + (f"; {fix}" if fix else ""))
+        self.what = message
         self.path = path
         self.fix = fix
 
 
 class TreeNotFoundError(CgroupError):
     """Say that no mounted tree, or no directory of kubelet in it, was found."""
+
+
+class KubeletNotFoundError(TreeNotFoundError):
+    """Say that a tree is there, but none of kubelet's directories in it."""
 
 
 class DriverAmbiguousError(CgroupError):

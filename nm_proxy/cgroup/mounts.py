@@ -8,7 +8,7 @@ super-options. Blanks in paths are octal escapes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,7 +41,7 @@ class Mount:
 
 def parse_mounts(text: str) -> list[Mount]:
     """Read all cgroup mounts of a mountinfo text; lines of another shape are passed over."""
-    found = (_parse_line(line) for line in text.splitlines())
+    found = (_mount(before, after) for before, after in split_lines(text))
     return [mount for mount in found if mount is not None]
 
 
@@ -55,11 +55,21 @@ def mounts_below(mounts: Iterable[Mount], root: str) -> list[Mount]:
     return list(visible.values())
 
 
-def _parse_line(line: str) -> Mount | None:
-    fields, separator, rest = line.partition(" - ")
-    before = fields.split()
-    after = rest.split()
-    if not separator or len(before) < 6 or len(after) < 3 or after[0] not in ("cgroup", "cgroup2"):
+def split_lines(text: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Give the fields of each mount, those before the dash and those behind it, still escaped.
+
+    The mount point and the type are always there; the source may be empty, which leaves a field less behind the dash.
+    Lines of another shape are passed over.
+    """
+    for line in text.splitlines():
+        fields, _, rest = line.partition(" - ")
+        before, after = fields.split(), rest.split()
+        if len(before) >= 5 and after:
+            yield before, after
+
+
+def _mount(before: list[str], after: list[str]) -> Mount | None:
+    if len(before) < 6 or len(after) < 3 or after[0] not in ("cgroup", "cgroup2"):
         return None
     options = set(after[2].split(","))
     version = Version.V2 if after[0] == "cgroup2" else Version.V1

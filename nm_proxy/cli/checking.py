@@ -7,12 +7,11 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from nm_proxy.cgroup.errors import CgroupError
 from nm_proxy.cli import settings_file
 from nm_proxy.exit_codes import ExitCode
 from nm_proxy.preflight.findings import exit_code
 from nm_proxy.preflight.judging import as_document, as_text, judge
-from nm_proxy.preflight.observing import Surroundings, find_tree, observe, render_here
+from nm_proxy.preflight.observing import Surroundings, find_tree_or_none, observe, render_here
 from nm_proxy.rendering.directory import write
 from nm_proxy.rendering.site_file import overlay_text
 from nm_proxy.supervisor.process import is_recorded_alive
@@ -39,11 +38,7 @@ def show_rendering(config: Path | None, environ: Mapping[str, str], *, whole: bo
     """
     settings = settings_file.load(config, environ)
     around = Surroundings(environ=environ)
-    try:
-        detection = find_tree(settings, around)
-    except CgroupError:
-        detection = None
-    rendered = render_here(settings, around, detection)
+    rendered = render_here(settings, around, find_tree_or_none(settings, around))
     if output is not None:
         write(rendered, output)
         print(output)

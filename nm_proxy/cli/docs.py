@@ -39,7 +39,7 @@ changes nothing and shows in the log and in `yarn_copilot_node_config_last_reloa
 def exit_code_rows() -> Iterator[str]:
     """Write a row for each code."""
     for code in ExitCode:
-        yield f"| {int(code)} | `{code.name.lower().replace('_', '-')}` | {code.meaning} |"
+        yield f"| {int(code)} | `{code.kind}` | {code.meaning} |"
 
 
 def metric_rows() -> Iterator[str]:

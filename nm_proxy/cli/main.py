@@ -139,7 +139,7 @@ def agent(config: ConfigOption = None) -> None:
 @app.command()
 def version() -> None:
     """Print the version."""
-    from nm_proxy.cli.settings_file import program_version
+    from yarn_copilot.observability.version import program_version
 
     print(f"nm-proxy {program_version()}")
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 
 from nm_proxy.settings import SCHEMA, NodeSettings
@@ -33,11 +32,3 @@ def show_checked(path: Path, environ: Mapping[str, str]) -> None:
 def show_defaults() -> None:
     """Print a complete settings file."""
     print(defaults_text(NodeSettings))
-
-
-def program_version() -> str:
-    """Give the installed version; "unknown" where the package runs without being installed."""
-    try:
-        return metadata.version("yarn-copilot")
-    except metadata.PackageNotFoundError:
-        return "unknown"

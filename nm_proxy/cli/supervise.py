@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import ctypes
 import logging
 import os
@@ -20,13 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from nm_proxy.cgroup.detection import Detection
 from nm_proxy.cli import settings_file
 from nm_proxy.clock import SystemClock
 from nm_proxy.exit_codes import ExitCode
 from nm_proxy.preflight.findings import Severity, exit_code
 from nm_proxy.preflight.judging import as_text, judge
-from nm_proxy.preflight.observing import Surroundings, find_tree, observe, render_here
+from nm_proxy.preflight.observing import Surroundings, find_tree_or_none, observe, render_here
 from nm_proxy.rendering.directory import write
 from nm_proxy.rendering.overlay import Overlay
 from nm_proxy.settings import SCHEMA, NodeSettings
@@ -63,19 +61,12 @@ def parse(arguments: Sequence[str]) -> Invocation:
     if len(words) >= 2 and words[-2] == STOP_SINCE_OPTION:
         stop_since = float(words[-1])
         words = words[:-2]
-    options, _, command = _split(words)
+    at = words.index("--") if "--" in words else len(words)
     parser = argparse.ArgumentParser(prog="nm-proxy supervise")
     parser.add_argument("--config", type=Path)
     return Invocation(
-        config=parser.parse_args(options).config,
-        command=tuple(command),
-        stop_since=stop_since,
+        config=parser.parse_args(words[:at]).config, command=tuple(words[at + 1 :]), stop_since=stop_since
     )
-
-
-def _split(words: list[str]) -> tuple[list[str], str, list[str]]:
-    at = words.index("--") if "--" in words else len(words)
-    return words[:at], "--", words[at + 1 :]
 
 
 def supervise(invocation: Invocation, environ: Mapping[str, str]) -> ExitCode:
@@ -106,9 +97,8 @@ def supervise(invocation: Invocation, environ: Mapping[str, str]) -> ExitCode:
 
 def _preflight(settings: NodeSettings, invocation: Invocation, around: Surroundings) -> ExitCode:
     findings = judge(observe(settings, invocation.command, around, tries_port=True))
-    bad = [one for one in findings if one.severity is not Severity.OK]
-    if bad:
-        print(as_text(bad), file=sys.stderr, flush=True)
+    if any(one.severity is not Severity.OK for one in findings):
+        print(as_text(findings, shows_well=False), file=sys.stderr, flush=True)
     return exit_code(findings)
 
 
@@ -119,7 +109,7 @@ async def _run(settings: NodeSettings, invocation: Invocation, around: Surroundi
         prepare_recovery(rendered.overlay.recovery_directory, settings.hadoop.user)
         return rendered.overlay
 
-    detection = _tree_or_none(settings, around)
+    detection = find_tree_or_none(settings, around)
     overlay = _first_overlay(settings, around, write_rendering)
     clock, metrics = SystemClock(), SupervisorMetrics()
     pinned = settings.node_manager.model_fields_set
@@ -159,7 +149,7 @@ def _first_overlay(settings: NodeSettings, around: Surroundings, write_rendering
         logger.error("The configuration rendered before stays in use", extra={"error": str(error)})  # noqa: TRY400
     before = {"conf_dir": settings.hadoop.rendered_dir, "cluster": DEFAULT_CLUSTER_ID}
     former = settings.model_copy(update={"hadoop": settings.hadoop.model_copy(update=before)})
-    return render_here(former, around, _tree_or_none(settings, around)).overlay
+    return render_here(former, around, find_tree_or_none(settings, around)).overlay
 
 
 def prepare_recovery(directory: Path | None, user: str | None) -> None:
@@ -175,13 +165,10 @@ def prepare_recovery(directory: Path | None, user: str | None) -> None:
         if user is not None:
             shutil.chown(directory, user)
     except (OSError, LookupError) as error:
-        raise ConfigError(f"{directory}: recovery.directory cannot be prepared: {error}") from error
-
-
-def _tree_or_none(settings: NodeSettings, around: Surroundings) -> Detection | None:
-    with contextlib.suppress(YarnCopilotError):
-        return find_tree(settings, around)
-    return None
+        raise ConfigError(
+            f"{directory}: recovery.directory cannot be made or given to hadoop.user ({error}); mount a volume there "
+            "that nm-proxy may write, and name a user of the image"
+        ) from error
 
 
 def with_overlay(settings: NodeSettings, overlay: Overlay, pinned: set[str]) -> NodeSettings:

@@ -181,8 +181,7 @@ class ParentingLoop:
         for seconds in report.latencies:
             self._metrics.observe_latency(seconds)
         for repair, count in Counter(report.repairs).items():
-            for _ in range(count):
-                self._metrics.count_repair(repair.value)
+            self._metrics.count_repairs(repair.value, count)
             logger.warning("Put right what somebody else had changed", extra={"what": repair.value, "count": count})
         self._metrics.count_groups(adopted=len(report.adopted), removed=len(report.removed))
         if report.adopted:

@@ -11,6 +11,7 @@ from nm_proxy.cgroup.errors import (
     CgroupError,
     DriverAmbiguousError,
     InternalProcessError,
+    KubeletNotFoundError,
     NotDelegatedError,
     PermissionDeniedError,
     TreeNotFoundError,
@@ -18,10 +19,11 @@ from nm_proxy.cgroup.errors import (
 from nm_proxy.cgroup.layout import Version
 from nm_proxy.exit_codes import ExitCode
 from nm_proxy.preflight.facts import CgroupFacts, GroupFacts, NodeFacts
-from nm_proxy.preflight.findings import Finding, Severity, well
+from nm_proxy.preflight.findings import Finding, doubtful, well, wrong
 
 _CODES: Final[Mapping[type[CgroupError], ExitCode]] = {
     TreeNotFoundError: ExitCode.CGROUP_TREE,
+    KubeletNotFoundError: ExitCode.CGROUP_DRIVER,
     DriverAmbiguousError: ExitCode.CGROUP_DRIVER,
     PermissionDeniedError: ExitCode.CGROUP_READ_ONLY,
     NotDelegatedError: ExitCode.CGROUP_DELEGATION,
@@ -39,7 +41,7 @@ def tree(facts: NodeFacts) -> Iterator[Finding]:
     """Check that version, driver and hierarchy were found out."""
     seen = facts.cgroup
     if seen.error is not None:
-        yield _failed(seen, seen.error)
+        yield _failed(seen.error)
     if seen.detection is None:
         return
     place = seen.detection.place
@@ -53,7 +55,7 @@ def writable(facts: NodeFacts) -> Iterator[Finding]:
     """Check that groups can be made in every hierarchy."""
     for group in facts.cgroup.groups:
         if group.hierarchy.read_only:
-            yield _error(
+            yield wrong(
                 ExitCode.CGROUP_READ_ONLY,
                 group.hierarchy.mount_point,
                 "is mounted read-only",
@@ -61,7 +63,7 @@ def writable(facts: NodeFacts) -> Iterator[Finding]:
                 _MOUNT_FIX,
             )
         elif not group.is_writable:
-            yield _error(
+            yield wrong(
                 ExitCode.CGROUP_READ_ONLY,
                 group.deepest,
                 "may not be written by this user",
@@ -77,7 +79,7 @@ def delegated(facts: NodeFacts) -> Iterator[Finding]:
     for group in _version_2(facts.cgroup):
         needed = group.hierarchy.controllers & {"cpu", "memory"}
         for controller in sorted(needed - group.available):
-            yield _error(
+            yield wrong(
                 ExitCode.CGROUP_DELEGATION,
                 f"{group.best_effort}/cgroup.subtree_control",
                 f"does not name {controller}, so {group.yarn} cannot have it",
@@ -94,7 +96,7 @@ def _last_controller(seen: CgroupFacts, group: GroupFacts) -> Iterator[Finding]:
     """Hadoop splits the list at blanks and keeps the line feed with the last name, which it then does not know."""
     last = group.top_controllers[-1:]
     if seen.mode is ParentingMode.EXECUTOR and last and last[0] in ("cpu", "memory"):
-        yield _error(
+        yield wrong(
             ExitCode.CGROUP_DELEGATION,
             f"{group.hierarchy.mount_point}/cgroup.controllers",
             f"ends with {last[0]}, which Hadoop 3.5.0 does not recognise in the last place",
@@ -108,14 +110,14 @@ def shadowed(facts: NodeFacts) -> Iterator[Finding]:
     seen = facts.cgroup
     for path in seen.lookalikes:
         is_fatal = seen.mode is ParentingMode.EXECUTOR
-        yield Finding(
-            code=ExitCode.CGROUP_SHADOWED,
-            severity=Severity.ERROR if is_fatal else Severity.WARNING,
-            where=path,
-            found="looks like a version 1 hierarchy but is not mounted"
+        judged = wrong if is_fatal else doubtful
+        yield judged(
+            ExitCode.CGROUP_SHADOWED,
+            path,
+            "looks like a version 1 hierarchy but is not mounted"
             + (", and Hadoop would limit nothing in it" if is_fatal else "; nm-proxy itself passes it over"),
-            expected="no such directory beside version 2",
-            fix="remove the directory (it holds no limits), or mount the host's tree at a clean path",
+            "no such directory beside version 2",
+            "remove the directory (it holds no limits), or mount the host's tree at a clean path",
         )
     if seen.detection is not None and not seen.lookalikes:
         yield well(ExitCode.CGROUP_SHADOWED, seen.root, "nothing else looks like a hierarchy")
@@ -129,7 +131,7 @@ def internal_processes(facts: NodeFacts) -> Iterator[Finding]:
             (group.yarn, group.yarn_processes),
         ):
             if count:
-                yield _error(
+                yield wrong(
                     ExitCode.CGROUP_INTERNAL_PROCESSES,
                     f"{directory}/cgroup.procs",
                     f"lists {count} processes",
@@ -144,17 +146,11 @@ def _version_2(seen: CgroupFacts) -> Iterator[GroupFacts]:
     return (group for group in seen.groups if group.hierarchy.version is Version.V2)
 
 
-def _failed(seen: CgroupFacts, error: CgroupError) -> Finding:
-    found = str(error).partition(f": {error.path}")[0]
-    is_driver = seen.detection is None and "kubelet" in found
-    return _error(
-        ExitCode.CGROUP_DRIVER if is_driver else code_of(error),
+def _failed(error: CgroupError) -> Finding:
+    return wrong(
+        code_of(error),
         error.path,
-        found,
+        error.what,
         "the host's tree with kubelet's best-effort directory in it",
         error.fix or "mount the host's /sys/fs/cgroup and name it with cgroup.root",
     )
-
-
-def _error(code: ExitCode, where: str, found: str, expected: str, fix: str) -> Finding:
-    return Finding(code=code, severity=Severity.ERROR, where=where, found=found, expected=expected, fix=fix)

@@ -38,15 +38,20 @@ class Finding:
     expected: str = ""
     fix: str = ""
 
-    @property
-    def kind(self) -> str:
-        """Name the kind as the documentation does."""
-        return self.code.name.lower().replace("_", "-")
-
 
 def well(code: ExitCode, where: str, found: str) -> Finding:
     """Make a finding of something that is as it should be."""
     return Finding(code=code, severity=Severity.OK, where=where, found=found)
+
+
+def doubtful(code: ExitCode, where: str, found: str, expected: str, fix: str) -> Finding:
+    """Make a finding of something that works but should be looked at."""
+    return Finding(code=code, severity=Severity.WARNING, where=where, found=found, expected=expected, fix=fix)
+
+
+def wrong(code: ExitCode, where: str, found: str, expected: str, fix: str) -> Finding:
+    """Make a finding of something that would not work."""
+    return Finding(code=code, severity=Severity.ERROR, where=where, found=found, expected=expected, fix=fix)
 
 
 def exit_code(findings: Iterable[Finding]) -> ExitCode:

@@ -33,16 +33,23 @@ def judge(facts: NodeFacts) -> list[Finding]:
     return [finding for check in CHECKS for finding in check(facts)]
 
 
-def as_text(findings: Sequence[Finding]) -> str:
-    """Write one line for what is well, a paragraph for what is not, and the exit code."""
+def as_text(findings: Sequence[Finding], *, shows_well: bool = True) -> str:
+    """Write one line for what is well, a paragraph for what is not, and the exit code.
+
+    Args:
+        findings: of all checks.
+        shows_well: False leaves the lines of what is well out, but counts them.
+    """
     lines = []
     for one in findings:
-        lines.append(f"{one.severity.value:<7} {one.kind:<25} {one.where}: {one.found}")
+        if one.severity is Severity.OK and not shows_well:
+            continue
+        lines.append(f"{one.severity.value:<7} {one.code.kind:<25} {one.where}: {one.found}")
         if one.severity is not Severity.OK:
             lines += [f"{'':<8}expected: {one.expected}", f"{'':<8}fix: {one.fix}"]
     code = exit_code(findings)
     counts = ", ".join(f"{sum(one.severity is severity for one in findings)} {severity.value}" for severity in Severity)
-    lines.append(f"{counts}; exit code {int(code)} ({code.name.lower().replace('_', '-')})")
+    lines.append(f"{counts}; exit code {int(code)} ({code.kind})")
     return "\n".join(lines)
 
 
@@ -53,7 +60,7 @@ def as_document(findings: Sequence[Finding]) -> dict[str, object]:
         "exit_code": int(code),
         "findings": [
             {
-                "kind": one.kind,
+                "kind": one.code.kind,
                 "exit_code": int(one.code),
                 "severity": one.severity.value,
                 "where": one.where,

@@ -12,7 +12,7 @@ from nm_proxy.agent_settings import ParentingMode
 from nm_proxy.cgroup.layout import Version
 from nm_proxy.exit_codes import ExitCode
 from nm_proxy.preflight.facts import NodeFacts, RecoveryFacts
-from nm_proxy.preflight.findings import Finding, Severity, well
+from nm_proxy.preflight.findings import Finding, doubtful, well, wrong
 from nm_proxy.rendering import keys
 from nm_proxy.rendering.overlay import Overlay
 from yarn_copilot.hadoop import configuration_defaults as yarn_keys
@@ -31,7 +31,7 @@ _TRANSIENT: Final = frozenset({"overlay", "aufs", "rootfs"})
 def configuration(facts: NodeFacts) -> Iterator[Finding]:
     """Check that the operator's files can be read."""
     if facts.configuration_error is not None:
-        yield _error(
+        yield wrong(
             ExitCode.CONFIGURATION,
             "hadoop.conf_dir",
             str(facts.configuration_error),
@@ -45,12 +45,12 @@ def host_name(facts: NodeFacts) -> Iterator[Finding]:
     if facts.overlay is None:
         return
     host = facts.overlay.host
-    wrong = _wrong_name(host)
-    if wrong:
-        yield _error(
+    why = _wrong_name(host)
+    if why:
+        yield wrong(
             ExitCode.HOST_NAME,
             keys.ADDRESS,
-            f"{host[:128]!r} {wrong}",
+            f"{host[:128]!r} {why}",
             f"labels of letters, digits and '-', at most {MAX_HOST_NAME} characters in all",
             "shorten the names of pod, service or namespace, leave setHostnameAsFQDN off, or set identity.host_name",
         )
@@ -63,7 +63,7 @@ def port(facts: NodeFacts) -> Iterator[Finding]:
     if facts.overlay is None or facts.name is None:
         return
     if facts.name.port_error:
-        yield _error(
+        yield wrong(
             ExitCode.PORT,
             f"{facts.overlay.host}:{facts.overlay.port}",
             f"cannot be listened on: {facts.name.port_error}",
@@ -80,7 +80,7 @@ def resolution(facts: NodeFacts) -> Iterator[Finding]:
         return
     host, name = facts.overlay.host, facts.name
     if not name.addresses:
-        yield _error(
+        yield wrong(
             ExitCode.RESOLUTION,
             host,
             f"does not resolve: {name.error}",
@@ -89,13 +89,12 @@ def resolution(facts: NodeFacts) -> Iterator[Finding]:
             "address",
         )
     elif all(ipaddress.ip_address(address.partition("%")[0]).is_loopback for address in name.addresses):
-        yield Finding(
-            code=ExitCode.RESOLUTION,
-            severity=Severity.WARNING,
-            where=host,
-            found=f"resolves to {', '.join(name.addresses)}, which no other machine reaches",
-            expected="an address that the ResourceManager and applications reach",
-            fix="mend /etc/hosts of the container or set identity.host_name",
+        yield doubtful(
+            ExitCode.RESOLUTION,
+            host,
+            f"resolves to {', '.join(name.addresses)}, which no other machine reaches",
+            "an address that the ResourceManager and applications reach",
+            "mend /etc/hosts of the container or set identity.host_name",
         )
     else:
         back = f", which is {name.reverse}" if name.reverse else ", which has no name"
@@ -112,7 +111,7 @@ def capacity(facts: NodeFacts) -> Iterator[Finding]:
         ("vcores", overlay.vcores, overlay.minimum_vcores, "capacity.vcores", yarn_keys.MINIMUM_VCORES),
     ):
         if have < least:
-            yield _error(
+            yield wrong(
                 ExitCode.CAPACITY,
                 setting,
                 f"is {have}, below {key} = {least}; the ResourceManager would answer SHUTDOWN",
@@ -127,7 +126,7 @@ def programs(facts: NodeFacts) -> Iterator[Finding]:
     """Check that the NodeManager's command and Java are there, and new enough."""
     seen = facts.programs
     if seen.command_path is None:
-        yield _error(
+        yield wrong(
             ExitCode.JAVA,
             seen.command[0] if seen.command else "the command",
             "is not an executable file on PATH",
@@ -136,7 +135,7 @@ def programs(facts: NodeFacts) -> Iterator[Finding]:
         )
     needed = 17 if (seen.hadoop_version or (0, 0, 0)) >= VERSION_2_HADOOP else 8
     if seen.java_path is None or seen.java_version is None:
-        yield _error(
+        yield wrong(
             ExitCode.JAVA,
             seen.java_path or "JAVA_HOME",
             seen.java_error or "there is no java in JAVA_HOME/bin or on PATH",
@@ -144,7 +143,7 @@ def programs(facts: NodeFacts) -> Iterator[Finding]:
             "set JAVA_HOME in the image to a Java installation",
         )
     elif seen.java_version < needed:
-        yield _error(
+        yield wrong(
             ExitCode.JAVA,
             seen.java_path,
             f"is Java {seen.java_version}",
@@ -162,19 +161,18 @@ def hadoop_version(facts: NodeFacts) -> Iterator[Finding]:
     is_version_2 = detection is not None and any(one.version is Version.V2 for one in detection.hierarchies.every)
     needs_new = facts.cgroup.mode is ParentingMode.EXECUTOR and is_version_2
     if version is None:
-        severity = Severity.ERROR if needs_new else Severity.WARNING
-        yield Finding(
-            code=ExitCode.HADOOP_VERSION,
-            severity=severity,
-            where="hadoop.version",
-            found="the version of the NodeManager is unknown: no hadoop-yarn-server-nodemanager-*.jar was found",
-            expected="a known version",
-            fix="set hadoop.version, or HADOOP_HOME to the installation",
+        judged = wrong if needs_new else doubtful
+        yield judged(
+            ExitCode.HADOOP_VERSION,
+            "hadoop.version",
+            "the version of the NodeManager is unknown: no hadoop-yarn-server-nodemanager-*.jar was found",
+            "a known version",
+            "set hadoop.version, or HADOOP_HOME to the installation",
         )
         return
     text = ".".join(map(str, version))
     if version < OLDEST_HADOOP:
-        yield _error(
+        yield wrong(
             ExitCode.HADOOP_VERSION,
             "hadoop.version",
             f"is {text}, which does not take the ResourceManager's updates of its capacity reliably",
@@ -182,7 +180,7 @@ def hadoop_version(facts: NodeFacts) -> Iterator[Finding]:
             "use a newer Hadoop",
         )
     elif needs_new and version < VERSION_2_HADOOP:
-        yield _error(
+        yield wrong(
             ExitCode.HADOOP_VERSION,
             "parenting.mode",
             f"is executor, but the executor of Hadoop {text} does not know cgroup version 2",
@@ -200,7 +198,7 @@ def recovery(facts: NodeFacts) -> Iterator[Finding]:
         return
     fix = "mount an emptyDir (or, with hostPID, a hostPath) there, or set recovery.directory or recovery.enabled: false"
     if seen.mount_point == "/" and seen.file_system in _TRANSIENT:
-        yield _error(
+        yield wrong(
             ExitCode.RECOVERY,
             seen.directory,
             f"is in the container's own layer ({seen.file_system}), which goes with the container",
@@ -208,7 +206,7 @@ def recovery(facts: NodeFacts) -> Iterator[Finding]:
             fix,
         )
     elif not seen.is_writable:
-        yield _error(ExitCode.RECOVERY, seen.directory, "cannot be written", "a writable directory", fix)
+        yield wrong(ExitCode.RECOVERY, seen.directory, "cannot be written", "a writable directory", fix)
     else:
         yield well(ExitCode.RECOVERY, seen.directory, f"on {seen.mount_point} ({seen.file_system})")
     yield from _keeping(seen)
@@ -218,7 +216,7 @@ def _keeping(seen: RecoveryFacts) -> Iterator[Finding]:
     if not seen.keep_on_stop:
         return
     if not seen.is_host_pid:
-        yield _error(
+        yield wrong(
             ExitCode.RECOVERY,
             "recovery.keep_on_stop",
             "is true in a PID namespace of its own, whose end kills every container",
@@ -226,13 +224,12 @@ def _keeping(seen: RecoveryFacts) -> Iterator[Finding]:
             "set hostPID: true for the pod, or recovery.keep_on_stop: false",
         )
     elif seen.file_system in {"tmpfs", "ramfs"}:
-        yield Finding(
-            code=ExitCode.RECOVERY,
-            severity=Severity.WARNING,
-            where=seen.directory,
-            found=f"is on {seen.file_system}, which a new pod does not find again if it is an emptyDir",
-            expected="a hostPath",
-            fix="mount a directory of the machine",
+        yield doubtful(
+            ExitCode.RECOVERY,
+            seen.directory,
+            f"is on {seen.file_system}, which a new pod does not find again if it is an emptyDir",
+            "a hostPath",
+            "mount a directory of the machine",
         )
 
 
@@ -250,10 +247,6 @@ def _wrong_name(host: str) -> str:
     return "" if bad is None else f"has the label {bad[:64]!r}"
 
 
-def is_identity_known(overlay: Overlay | None) -> bool:
+def is_identity_known(overlay: Overlay) -> bool:
     """Tell whether there is a host name to look up."""
-    return overlay is not None and not _wrong_name(overlay.host)
-
-
-def _error(code: ExitCode, where: str, found: str, expected: str, fix: str) -> Finding:
-    return Finding(code=code, severity=Severity.ERROR, where=where, found=found, expected=expected, fix=fix)
+    return not _wrong_name(overlay.host)

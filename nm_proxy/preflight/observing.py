@@ -12,11 +12,11 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from nm_proxy.cgroup.detection import Detection, detect
+from nm_proxy.cgroup.detection import SELF_MOUNTINFO, Detection, detect
 from nm_proxy.cgroup.errors import CgroupError
 from nm_proxy.cgroup.files import Files, KernelFiles
 from nm_proxy.cgroup.hierarchy import Hierarchy, unmounted_lookalikes
@@ -54,7 +54,7 @@ class Surroundings:
     files: Files = field(default_factory=KernelFiles)
     mounts: Iterable[Mount] | None = None
     may_write: Callable[[str], bool] = lambda path: os.access(path, os.W_OK)
-    mountinfo: Callable[[], str] = lambda: Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape")
+    mountinfo: Callable[[], str] = lambda: Path(SELF_MOUNTINFO).read_text("utf-8", "surrogateescape")
 
 
 def machine_name() -> str:
@@ -73,6 +73,14 @@ def find_tree(settings: NodeSettings, around: Surroundings) -> Detection:
     return detect(
         str(cgroup.root), mounts=around.mounts, files=around.files, driver=cgroup.driver, hierarchy=cgroup.hierarchy
     )
+
+
+def find_tree_or_none(settings: NodeSettings, around: Surroundings) -> Detection | None:
+    """Find the cgroup tree for a rendering, which leaves keys about it out where there is none."""
+    try:
+        return find_tree(settings, around)
+    except CgroupError:
+        return None
 
 
 def render_here(settings: NodeSettings, around: Surroundings, detection: Detection | None) -> Rendered:
@@ -142,12 +150,8 @@ def _observe_group(hierarchy: Hierarchy, detection: Detection, around: Surroundi
     if hierarchy.version is Version.V1:
         return facts
     source = f"{yarn}/cgroup.controllers" if has_yarn else f"{best_effort}/cgroup.subtree_control"
-    return GroupFacts(
-        hierarchy=hierarchy,
-        best_effort=best_effort,
-        yarn=yarn,
-        has_yarn=has_yarn,
-        is_writable=facts.is_writable,
+    return replace(
+        facts,
         top_controllers=tuple(files.read(f"{hierarchy.mount_point}/cgroup.controllers").split()),
         available=frozenset(files.read(source).split()),
         best_effort_processes=len(files.read(f"{best_effort}/cgroup.procs").split()),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from nm_proxy.cgroup.mounts import unescaped
+from nm_proxy.cgroup.mounts import split_lines, unescaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +20,7 @@ class Volume:
 def volume_of(path: Path, mountinfo: str) -> Volume:
     """Find the mount that a path without symbolic links is on; of several at one point the last is visible."""
     best = Volume("/", "unknown")
-    for line in mountinfo.splitlines():
-        fields, separator, rest = line.partition(" - ")
-        before, after = fields.split(), rest.split()
-        if not separator or len(before) < 5 or not after:
-            continue
+    for before, after in split_lines(mountinfo):
         point = unescaped(before[4])
         if path.is_relative_to(point) and len(point) >= len(best.mount_point):
             best = Volume(point, after[0])

@@ -109,7 +109,10 @@ def write(rendered: Rendered, directory: Path) -> None:
         for name in present - set(rendered.files) - set(rendered.links) - {MARK}:
             (directory / name).unlink()
     except OSError as error:
-        raise ConfigError(f"{error.filename or directory}: cannot be written: {error.strerror or error}") from error
+        raise ConfigError(
+            f"{error.filename or directory}: cannot be written: {error.strerror or error}; give nm-proxy a directory "
+            "that it may write and that has room (hadoop.rendered_dir)"
+        ) from error
 
 
 def _check_finals(

@@ -35,7 +35,6 @@ class Overlay:
     Attributes:
         properties: key to value, in the order in which they are written.
         host, port: the node id, before the ResourceManager resolves the host name back.
-        is_port_fixed: the port came from the settings or the operator's files, or is our default.
         web_url: of the NodeManager's web application, as this container reaches it.
         local_directories: of yarn.nodemanager.local-dirs.
         recovery_directory: None where recovery is off.

@@ -46,10 +46,12 @@ class AgentRunner:
                 self.error = "it ended"
             except* YarnCopilotError as group:
                 self.error = _sentence(group)
-                logger.error("The agent does not work", extra={"error": self.error})  # noqa: TRY400 - expected
+                told = {"error": self.error, "again_in_seconds": RETRY_SECONDS}
+                logger.error("The agent does not work; it is started again", extra=told)  # noqa: TRY400 - expected
             except* Exception as group:
                 self.error = _sentence(group)
-                logger.exception("The agent failed")
+                told = {"error": self.error, "again_in_seconds": RETRY_SECONDS}
+                logger.exception("The agent failed; it is started again", extra=told)
             self.agent = None
             self.is_serving.clear()
             await self._clock.sleep(RETRY_SECONDS)

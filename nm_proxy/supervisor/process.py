@@ -92,10 +92,9 @@ class Launcher:
         Raises:
             LaunchError: the state directory cannot be written, the user does not exist, or there is no shell.
         """
-        try:
-            user = _ids(self._user)
-            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
-            with _state_file(self._file) as state:
+        user = _ids(self._user)
+        with self._open_state() as state:
+            try:
                 child = subprocess.Popen(  # noqa: S603 - the image's own command
                     ["/bin/sh", "-c", _LAUNCH, "nm-proxy", *self._command],
                     stdin=state,
@@ -105,11 +104,21 @@ class Launcher:
                     group=user.gid,
                     extra_groups=user.groups,
                 )
-        except (OSError, KeyError, subprocess.SubprocessError) as error:
-            raise LaunchError(f"cannot start {self._command[0]}: {error}") from error
+            except (OSError, subprocess.SubprocessError) as error:
+                raise LaunchError(f"cannot start {self._command[0]} by way of /bin/sh: {error}") from error
         process = ProcessReader().process(child.pid)
         # Not reaped before the wait, so the number is surely its; a zombie has no start time any more.
         return NodeManagerProcess(child.pid, process.start_ticks if process else 0, child=child)
+
+    def _open_state(self) -> BinaryIO:
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+            return _state_file(self._file)
+        except OSError as error:
+            raise LaunchError(
+                f"{self._file}: cannot be written ({error.strerror or error}); supervisor.state_dir must be a "
+                "directory that nm-proxy may write and that has room"
+            ) from error
 
     def find_running(self) -> NodeManagerProcess | None:
         """Find the NodeManager that a former supervisor of this container started; None if it is gone."""
@@ -162,5 +171,10 @@ class _User(NamedTuple):
 def _ids(user: str | None) -> _User:
     if user is None:
         return _User()
-    entry = pwd.getpwnam(user)
+    try:
+        entry = pwd.getpwnam(user)
+    except KeyError as error:
+        raise LaunchError(
+            f"hadoop.user: the user {user!r} does not exist in this container; add it to the image or name another one"
+        ) from error
     return _User(entry.pw_uid, entry.pw_gid, os.getgrouplist(user, entry.pw_gid))

@@ -13,7 +13,7 @@ import contextlib
 import logging
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from nm_proxy.clock import Clock
@@ -143,12 +143,8 @@ class Supervisor:
         if agent is None:
             return seen
         view, containers = agent.reader.view, await self._runner.containers_left()
-        return Condition(
-            phase=seen.phase,
-            failures=seen.failures,
-            is_connected=connected,
-            agent_error=seen.agent_error,
-            configuration_error=seen.configuration_error,
+        return replace(
+            seen,
             answering=view.answering,
             detail=view.detail,
             is_healthy=None if view.info is None else view.info.is_healthy,
@@ -210,7 +206,10 @@ class Supervisor:
             async with asyncio.timeout(AGENT_FIRST_SECONDS):
                 await self._runner.is_serving.wait()
         if not self._runner.is_serving.is_set():
-            logger.error("The NodeManager starts without the agent", extra={"error": self._runner.error})
+            logger.error(
+                "The NodeManager starts without the agent; its containers have no limits until the agent works",
+                extra={"error": self._runner.error or "it is still starting"},
+            )
 
     def _start(self) -> NodeManagerProcess | None:
         self._render()
@@ -276,7 +275,10 @@ class Supervisor:
                 logger.info("Waiting for containers", extra={"left": left})
                 told = left
             await self._clock.sleep(LOOK_SECONDS)
-        logger.warning("The grace is over before the containers are", extra={"left": told})
+        logger.warning(
+            "The grace is over and containers are left; they are ended now, a longer stop.grace_seconds waits for them",
+            extra={"left": "unknown" if told is None else told},
+        )
 
     async def _end(self, keeping: asyncio.Task[None]) -> None:
         self._is_final = True
@@ -308,7 +310,10 @@ class Supervisor:
                 if container.processes:
                     await agent.killer.end(container.container_id, timeout_seconds=left, asked_by="stop")
         except YarnCopilotError as error:
-            logger.warning("Leftovers could not be ended", extra={"error": str(error)})
+            logger.warning(
+                "Processes of containers are left after the NodeManager and could not be ended",
+                extra={"error": str(error)},
+            )
 
     def _enter(self, phase: Phase) -> None:
         self._phase = phase

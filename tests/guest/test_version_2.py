@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from lab.node import programs
 from lab.node.machine import Machine
 from lab.node.programs import SLEEP, STORM, WithoutKill, storms
 from nm_proxy.cgroup.detection import read_mounts
@@ -42,18 +43,13 @@ x = bytearray(256 << 20)
 time.sleep(600)
 """
 
+end = functools.partial(programs.end, timeout_seconds=60)
+"""An emulated processor needs longer."""
+
 
 def directory(machine: Machine, path: str) -> Path:
     """Give a group's directory."""
     return Path(machine.hierarchies.every[0].at(path))
-
-
-def end(machine: Machine, *processes: subprocess.Popen[bytes]) -> None:
-    for process in processes:
-        process.kill()
-        process.wait(timeout=60)
-        if process.stdout is not None:
-            process.stdout.close()
 
 
 def test_a_container_is_inside_with_weight_and_limit(machine: Machine) -> None:
@@ -70,7 +66,7 @@ def test_a_container_is_inside_with_weight_and_limit(machine: Machine) -> None:
     assert (group / "cgroup.procs").read_text() == f"{process.pid}\n"
     assert machine.look().repairs == []
     assert (directory(machine, machine.place.yarn) / "cpu.weight").read_text() == "118\n"  # 1 + 3070 * 9999 / 262142
-    end(machine, process)
+    end(process)
     machine.look()
     assert (directory(machine, machine.place.yarn) / "cpu.weight").read_text() == "1\n"
 
@@ -93,7 +89,7 @@ def test_weights_divide_one_processor(machine: Machine) -> None:
     assert 2.0 < large / small < 4.5, f"{large:.2f} s and {small:.2f} s of processor time"
     pressure = read_stats(machine.tree, machine.path(2)).pressure["cpu"]
     assert pressure.some_seconds > 1.0
-    end(machine, *processes)
+    end(*processes)
 
 
 def test_a_task_that_uses_too_much_is_killed_whole_and_alone(machine: Machine) -> None:
@@ -113,7 +109,7 @@ def test_a_task_that_uses_too_much_is_killed_whole_and_alone(machine: Machine) -
     assert stats.memory_peak_bytes is not None
     assert stats.memory_peak_bytes <= 64 * MIB
     assert stats.pressure["memory"].some_seconds >= 0
-    end(machine, greedy, modest)
+    end(greedy, modest)
 
 
 def test_repairs_what_another_program_rewrites(machine: Machine) -> None:
@@ -131,7 +127,7 @@ def test_repairs_what_another_program_rewrites(machine: Machine) -> None:
     assert (group / "cpu.weight").read_text() == "200\n"
     assert (group / "memory.max").read_text() == f"{128 * MIB}\n"
     assert machine.look().repairs == []
-    end(machine, process)
+    end(process)
 
 
 def test_repairs_controllers_that_were_taken_away(machine: Machine) -> None:
@@ -146,7 +142,7 @@ def test_repairs_controllers_that_were_taken_away(machine: Machine) -> None:
     assert Repair.PARENT_GROUP in repairs
     assert (directory(machine, machine.path(2)) / "memory.max").read_text() == f"{128 * MIB}\n"
     assert (directory(machine, machine.path(2)) / "cpu.weight").read_text() == "200\n"
-    end(machine, process)
+    end(process)
 
 
 def test_leaves_quota_and_cpuset_to_koordlet(machine: Machine) -> None:
@@ -160,7 +156,7 @@ def test_leaves_quota_and_cpuset_to_koordlet(machine: Machine) -> None:
     assert (best_effort / "cpu.max").read_text() == "50000 100000\n"
     assert (parent / "cpuset.cpus").read_text() == "0\n"
     assert (directory(machine, machine.path(2)) / "cpuset.cpus.effective").read_text() == "0\n"
-    end(machine, process)
+    end(process)
 
 
 @pytest.mark.parametrize("files", [KernelFiles, WithoutKill], ids=["cgroup.kill", "freeze-signal-thaw"])
@@ -180,7 +176,7 @@ def test_kills_a_whole_group_and_nobody_else(machine: Machine, files: type[Kerne
     events = (directory(machine, machine.path(2)) / "cgroup.events").read_text().splitlines()
     assert sorted(events) == ["frozen 0", "populated 0"]
     machine.tree.remove(machine.path(2))
-    end(machine, victim, other)
+    end(victim, other)
 
 
 def test_no_process_of_a_fork_storm_escapes(machine: Machine) -> None:
@@ -209,7 +205,7 @@ def test_processes_in_the_directory_of_all_containers_are_an_error_that_says_so(
     assert machine.look().errors == {}
     assert machine.outside(2) == {}
     assert (directory(machine, machine.path(2)) / "memory.max").read_text() == f"{256 * MIB}\n"
-    end(machine, intruder, process)
+    end(intruder, process)
 
 
 def test_controllers_that_kubelet_did_not_delegate_are_an_error_that_names_the_file(machine: Machine) -> None:
@@ -260,4 +256,4 @@ def test_completes_what_an_executor_made_and_leaves_its_values(machine: Machine)
     assert adopter.full_pass(machine.view(), machine.files.scan()).repairs == []
     for pid in machine.carriers(2):
         os.kill(pid, signal.SIGKILL)
-    end(machine, process)
+    end(process)

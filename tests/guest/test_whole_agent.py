@@ -13,7 +13,7 @@ import pytest
 
 from batch_resources.resources import BatchResources
 from lab.embedded.node_manager.server import EmbeddedNodeManager
-from lab.node.machine import Machine, container_id, sweep
+from lab.node.machine import Machine, container_id, make_best_effort, sweep
 from lab.node.programs import SLEEP
 from lab.node.running_agent import RunningAgent
 from nm_proxy.agent import Agent
@@ -32,10 +32,7 @@ def kubelet(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Ma
     driver: Driver = request.param
     hierarchies = find_hierarchies(read_mounts(), "/sys/fs/cgroup", KernelFiles())
     top = driver.best_effort.split("/")[0]
-    directory = Path(hierarchies.every[0].at(top))
-    directory.mkdir()
-    controllers = (directory / "cgroup.controllers").read_text().split()
-    (directory / "cgroup.subtree_control").write_text(" ".join(f"+{one}" for one in controllers))
+    make_best_effort(hierarchies.every[0], top)
     try:
         yield Machine(tmp_path, hierarchies, driver.best_effort), driver
     finally:

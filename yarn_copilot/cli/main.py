@@ -205,7 +205,7 @@ def doctor(
 @app.command()
 def version() -> None:
     """Print the version."""
-    from yarn_copilot.cli.about import program_version
+    from yarn_copilot.observability.version import program_version
 
     print(f"yarn-copilot {program_version()}")
 

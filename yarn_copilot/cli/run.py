@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from batch_resources.planner.plan import Planner, plan_node
-from yarn_copilot.cli.about import program_version
 from yarn_copilot.cli.clusters import ClusterClients, surroundings
 from yarn_copilot.cli.place import Place, find_place
 from yarn_copilot.cli.reloading import ReloadTeller
@@ -37,6 +36,7 @@ from yarn_copilot.kube.lease import LeaseElector, LeaseSettings, Observer, SoleL
 from yarn_copilot.node_agent.client import NodeAgentClient
 from yarn_copilot.observability.logging import configure_logging
 from yarn_copilot.observability.metrics import Metrics
+from yarn_copilot.observability.version import program_version
 
 logger = logging.getLogger(__name__)
 

@@ -14,61 +14,12 @@ from __future__ import annotations
 
 import errno
 import functools
-import os
-import threading
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
-from lab.embedded.cgroup.processes import FakeProcess, FakeProcesses
-from nm_proxy.cgroup.errors import CgroupError, translated
-
-V1_UNLIMITED: Final = "9223372036854771712"
-V2_CONTROLLERS: Final = ("cpuset", "cpu", "io", "memory", "pids")
-CPUS: Final = "0-3"
-
-_CALM: Final = "avg10=0.00 avg60=0.00 avg300=0.00 total=0"
-_V1_FILES: Final = {
-    "cpu": {
-        "cpu.shares": "1024",
-        "cpu.stat": "nr_periods 0\nnr_throttled 0\nthrottled_time 0",
-        "cpu.cfs_quota_us": "-1",
-    },
-    "cpuacct": {"cpuacct.usage": "0"},
-    "cpuset": {"cpuset.cpus": "", "cpuset.mems": ""},
-    "memory": {
-        "memory.limit_in_bytes": V1_UNLIMITED,
-        "memory.usage_in_bytes": "0",
-        "memory.max_usage_in_bytes": "0",
-        "memory.failcnt": "0",
-        "memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 0",
-    },
-    "freezer": {"freezer.state": "THAWED"},
-}
-_V2_FILES: Final = {
-    "cpu": {"cpu.weight": "100", "cpu.max": "max 100000"},
-    "memory": {
-        "memory.max": "max",
-        "memory.current": "0",
-        "memory.peak": "0",
-        "memory.events": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0",
-        "memory.oom.group": "0",
-        "memory.pressure": f"some {_CALM}\nfull {_CALM}",
-    },
-    "cpuset": {"cpuset.cpus": "", "cpuset.cpus.effective": CPUS},
-    "io": {},
-    "pids": {"pids.max": "max"},
-}
-_V2_BASE: Final = {
-    "cgroup.subtree_control": "",
-    "cgroup.freeze": "0",
-    "cgroup.events": "populated 0\nfrozen 0",
-    "cgroup.kill": "",
-    "cpu.stat": "usage_usec 0\nuser_usec 0\nsystem_usec 0\nnr_periods 0\nnr_throttled 0\nthrottled_usec 0",
-    "cpu.pressure": "some avg10=1.50 avg60=0.00 avg300=0.00 total=2500000",
-}
-
+from lab.embedded.cgroup.groups import FakeGroups, FakeMount, Fault
+from lab.embedded.cgroup.interface_files import V1_UNLIMITED, V2_FILES
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -87,68 +38,8 @@ def _one_at_a_time(
     return locked
 
 
-@dataclass(slots=True, kw_only=True)
-class FakeMount:
-    """Hold one mounted hierarchy."""
-
-    version: str
-    mount_point: str
-    controllers: tuple[str, ...]
-    is_read_only: bool = False
-
-    def mountinfo(self) -> str:
-        """Write the line of /proc/self/mountinfo."""
-        mode = "ro" if self.is_read_only else "rw"
-        kind = "cgroup" if self.version == "v1" else "cgroup2"
-        point = self.mount_point.replace(" ", "\\040")
-        options = ",".join((mode, *(self.controllers if self.version == "v1" else ())))
-        return f"40 30 0:30 / {point} {mode},nosuid,nodev - {kind} {kind} {options}"
-
-
-@dataclass(slots=True, kw_only=True)
-class Fault:
-    """Answer an operation with an error for some times; -1 is for ever."""
-
-    operation: str
-    suffix: str
-    number: int
-    times: int
-
-
-class FakeKernel:
-    """Satisfy the product's port for cgroup files; see the module for what it does.
-
-    Attributes:
-        processes: the process table.
-        before_move: called with pid and mount point before each move, for forks at the worst moment.
-        operations: all operations so far, `read PATH` and so on.
-    """
-
-    def __init__(self, root: Path, *, hierarchies: Iterable[tuple[str, str, tuple[str, ...]]], boot_time: float = 0.0):
-        """Mount hierarchies.
-
-        Args:
-            root: a temporary directory.
-            hierarchies: version, name of the directory below the mount root ("" is the root itself), controllers.
-            boot_time: of the process table.
-        """
-        self.lock = threading.RLock()
-        self.root = root / "cgroup"
-        self.root.mkdir(parents=True)
-        self.processes = FakeProcesses(root / "proc", boot_time=boot_time)
-        self.mounts = [
-            FakeMount(
-                version=version, mount_point=str(self.root / name if name else self.root), controllers=controllers
-            )
-            for version, name, controllers in hierarchies
-        ]
-        self.before_move: Callable[[int, str], None] = lambda pid, mount_point: None
-        self.operations: list[str] = []
-        self.freezes_slowly = False
-        self._faults: list[Fault] = []
-        for mount in self.mounts:
-            Path(mount.mount_point).mkdir(exist_ok=True)
-            self._populate(mount, "")
+class FakeKernel(FakeGroups):
+    """Satisfy the product's port for cgroup files; see the module for what it does."""
 
     # For tests
 
@@ -330,7 +221,7 @@ class FakeKernel:
         file.write_text(" ".join(sorted(enabled)))
         for child in Path(mount.mount_point, group).iterdir():
             if child.is_dir():
-                self._add_files(child, {name: _V2_FILES.get(name, {}) for name in enabled})
+                self._add_files(child, {name: V2_FILES.get(name, {}) for name in enabled})
 
     def _write_kill(self, mount: FakeMount, group: str, path: str, text: str) -> None:
         for process in self._below(mount, group):
@@ -377,63 +268,6 @@ class FakeKernel:
     def _store(self, mount: FakeMount, group: str, path: str, text: str) -> None:
         Path(path).write_text(text)
 
-    # Steps
-
-    def _record(self, operation: str, path: str) -> None:
-        """Note an operation, and answer it with the error that a test has ordered."""
-        self.operations.append(f"{operation} {path}")
-        for fault in self._faults:
-            if fault.operation == operation and path.endswith(fault.suffix) and fault.times != 0:
-                fault.times -= 1
-                raise self._error(fault.number, path)
-
-    def _enter(self, operation: str, path: str) -> tuple[FakeMount, str, str]:
-        self._record(operation, path)
-        mount = max(
-            (one for one in self.mounts if path == one.mount_point or path.startswith(one.mount_point + "/")),
-            key=lambda one: len(one.mount_point),
-            default=None,
-        )
-        if mount is None:
-            raise self._error(errno.ENOENT, path)
-        group, _, name = path[len(mount.mount_point) :].lstrip("/").rpartition("/")
-        return mount, group, name
-
-    def _error(self, number: int, path: str) -> CgroupError:
-        return translated(OSError(number, os.strerror(number)), "cannot touch", path)
-
-    def _check_group(self, mount: FakeMount, group: str, path: str) -> None:
-        if not (Path(mount.mount_point) / group).is_dir():
-            raise self._error(errno.ENOENT, path)
-
-    def _make(self, mount: FakeMount, path: str) -> None:
-        (Path(mount.mount_point) / path).mkdir(exist_ok=True)
-        self._populate(mount, path)
-
-    def _populate(self, mount: FakeMount, path: str) -> None:
-        directory = Path(mount.mount_point) / path
-        if mount.version == "v1":
-            files = {name: _V1_FILES[name] for name in mount.controllers if name in _V1_FILES}
-            self._add_files(directory, files)
-            if not path:
-                self._open_cpuset(mount, path)
-            return
-        self._add_files(directory, {"": _V2_BASE})
-        self._add_files(
-            directory, {name: _V2_FILES.get(name, {}) for name in self._available(mount, path)} if path else {}
-        )
-
-    def _add_files(self, directory: Path, files: dict[str, dict[str, str]]) -> None:
-        for contents in files.values():
-            for name, text in contents.items():
-                if not (directory / name).exists():
-                    (directory / name).write_text(text)
-
-    def _open_cpuset(self, mount: FakeMount, path: str) -> None:
-        if mount.version == "v1" and "cpuset" in mount.controllers:
-            (Path(mount.mount_point) / path / "cpuset.cpus").write_text(CPUS)
-            (Path(mount.mount_point) / path / "cpuset.mems").write_text("0")
-
     def _delegate_all(self, mount: FakeMount, path: str) -> None:
         if mount.version == "v2":
             self._write_subtree_control(
@@ -442,36 +276,6 @@ class FakeKernel:
                 str(Path(mount.mount_point) / path / "cgroup.subtree_control"),
                 " ".join(f"+{name}" for name in self._available(mount, path)),
             )
-
-    def _available(self, mount: FakeMount, path: str) -> list[str]:
-        if not path:
-            return list(mount.controllers)
-        parent = Path(mount.mount_point) / path.rpartition("/")[0]
-        return (parent / "cgroup.subtree_control").read_text().split()
-
-    def _below(self, mount: FakeMount, group: str) -> list[FakeProcess]:
-        return [
-            process
-            for process in list(self.processes.by_pid.values())
-            if (process.groups.get(mount.mount_point, "") + "/").startswith(group + "/")
-        ]
-
-    def _is_frozen(self, process: FakeProcess) -> bool:
-        for mount in self.mounts:
-            directory = Path(mount.mount_point) / process.groups.get(mount.mount_point, "")
-            for name, word in (("freezer.state", "FR"), ("cgroup.freeze", "1")):
-                file = directory / name
-                if file.exists() and file.read_text().startswith(word):
-                    return True
-        return False
-
-    def _thawed(self, mount: FakeMount, group: str) -> None:
-        for process in self._below(mount, group):
-            if process.is_doomed:
-                self.processes.exit(process.pid)
-
-    def _mount_of(self, controller: str) -> FakeMount:
-        return next(mount for mount in self.mounts if controller in mount.controllers)
 
 
 def _cpus_of(directory: Path) -> set[int]:

@@ -15,11 +15,10 @@ import pytest
 from lab.cluster import Lab
 from lab.hadoop.options import YarnOptions
 from lab.node import container_executor
+from lab.node.beside import agent_beside
 from lab.node.machine import Machine
 from lab.node.running_agent import RunningAgent
 from lab.processes import probes
-from nm_proxy.agent import Agent
-from nm_proxy.agent_settings import AgentSettings
 
 MIB = 1 << 20
 _EXECUTOR = "yarn.nodemanager.linux-container-executor"
@@ -63,25 +62,17 @@ def yarn_lab(request: pytest.FixtureRequest, machine: Machine, program: Path) ->
         yield lab
 
 
-def agent_for(lab: Lab, machine: Machine, tmp_path: Path) -> Agent:
-    node_manager = lab.yarn.node_managers[0]
-    document = {
-        "cgroup": {"hierarchy": machine.place.yarn},
-        "parenting": {"mode": "executor", "empty_group_age_seconds": 5},
-        "node_manager": {
-            "url": f"http://{node_manager.identity.address}:{node_manager.identity.ports.web}",
-            "local_directories": [str(node_manager.folder / "local")],
-        },
-        "copilot": {"socket": str(tmp_path / "copilot.sock")},
-    }
-    return Agent(AgentSettings.model_validate(document))
-
-
 def test_groups_that_the_executor_made_are_completed_and_its_values_stay(
     yarn_lab: Lab, machine: Machine, tmp_path: Path
 ) -> None:
     yarn_lab.yarn.set_capacity(yarn_lab.yarn.node_managers[0].node_id, 4096, 8)
-    with RunningAgent(agent_for(yarn_lab, machine, tmp_path)) as running:
+    agent = agent_beside(
+        yarn_lab.yarn.node_managers[0],
+        hierarchy=machine.place.yarn,
+        socket=tmp_path / "copilot.sock",
+        parenting={"mode": "executor", "empty_group_age_seconds": 5},
+    )
+    with RunningAgent(agent) as running:
         application = yarn_lab.submit()
         application.ask(count=2, memory_mib=256, vcores=2)
         containers = application.wait_running(2)

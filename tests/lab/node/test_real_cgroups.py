@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from lab.node.machine import Machine
-from lab.node.programs import SLEEP, STORM, storms
+from lab.node.programs import SLEEP, STORM, end, storms
 from nm_proxy.cgroup.errors import GroupBusyError
 from nm_proxy.cgroup.stats import read_stats
 from nm_proxy.parenting.planning import Repair
@@ -54,7 +53,7 @@ def test_a_task_that_uses_too_much_is_killed_alone(machine: Machine) -> None:
     assert stats.oom_kills == 1
     assert stats.memory_peak_bytes is not None
     assert stats.memory_peak_bytes <= 64 * MIB
-    _end(machine, greedy, modest)
+    end(greedy, modest)
 
 
 def _fifo(machine: Machine) -> str:
@@ -82,7 +81,7 @@ def test_kills_a_whole_group_with_sessions_of_its_own_and_nobody_else(machine: M
     assert freezer is not None
     assert machine.tree.files.read(f"{freezer.at(machine.path(2))}/freezer.state").strip() == "THAWED"
     machine.tree.remove(machine.path(2))
-    _end(machine, victim, other)
+    end(victim, other)
 
 
 def test_kills_a_fork_bomb(machine: Machine) -> None:
@@ -96,7 +95,7 @@ def test_kills_a_fork_bomb(machine: Machine) -> None:
     assert machine.tree.processes(machine.path(2)) == set()
     bomb.wait(timeout=30)
     assert machine.carriers(2) == set()
-    _end(machine, bomb)
+    end(bomb)
 
 
 BOMB = """
@@ -127,7 +126,7 @@ def test_repairs_what_another_program_rewrites(machine: Machine) -> None:
     assert machine.outside(2) == {}
     assert machine.tree.values(machine.path(2)).memory_bytes == 128 * MIB
     assert machine.look().repairs == []
-    _end(machine, process)
+    end(process)
 
 
 def test_leaves_a_cpuset_that_koordlet_shrank(machine: Machine) -> None:
@@ -145,7 +144,7 @@ def test_leaves_a_cpuset_that_koordlet_shrank(machine: Machine) -> None:
     assert machine.launch_pass(3).errors == {}
     assert machine.outside(3) == {}
     assert machine.tree.files.read(f"{cpuset.at(machine.path(3))}/cpuset.cpus").strip() == "0"
-    _end(machine, process, late)
+    end(process, late)
 
 
 def test_a_group_with_processes_is_not_removed(machine: Machine) -> None:
@@ -154,7 +153,7 @@ def test_a_group_with_processes_is_not_removed(machine: Machine) -> None:
     machine.launch_pass(2)
     with pytest.raises(GroupBusyError):
         machine.tree.remove(machine.path(2))
-    _end(machine, process)
+    end(process)
 
 
 def test_counts_what_a_container_uses(machine: Machine) -> None:
@@ -167,7 +166,7 @@ def test_counts_what_a_container_uses(machine: Machine) -> None:
     stats = read_stats(machine.tree, machine.path(2))
     assert stats.memory_bytes is not None
     assert stats.throttled_periods == 0
-    _end(machine, process)
+    end(process)
 
 
 def test_no_process_of_a_fork_storm_escapes(machine: Machine) -> None:
@@ -181,11 +180,3 @@ def test_no_process_of_a_thousand_fork_storms_escapes(machine: Machine) -> None:
     escaped, seen = storms(machine, 1000)
     print(f"{seen} processes, {escaped} escaped")
     assert escaped == 0
-
-
-def _end(machine: Machine, *processes: subprocess.Popen[bytes]) -> None:
-    for process in processes:
-        process.kill()
-        process.wait(timeout=30)
-        if process.stdout is not None:
-            process.stdout.close()

@@ -79,7 +79,7 @@ class Running:
         self.machine.wait_for(lambda: self.text().count(part) >= count, 240)
 
     def containers(self) -> set[int]:
-        return carriers_of("ROLE=container") & carriers_of(f"{MARK}={self.machine.name}")
+        return carriers_of("ROLE=container", f"{MARK}={self.machine.name}")
 
 
 def words_of(pid: int) -> list[str]:

@@ -11,11 +11,11 @@ import pytest
 from batch_resources.resources import BatchResources
 from lab.cluster import Lab
 from lab.hadoop.options import YarnOptions
+from lab.node.beside import agent_beside
 from lab.node.machine import Machine
 from lab.node.running_agent import RunningAgent
 from lab.processes import probes
 from nm_proxy.agent import Agent
-from nm_proxy.agent_settings import AgentSettings
 
 MIB = 1 << 20
 
@@ -26,19 +26,6 @@ def yarn_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
     options = YarnOptions(minimum_memory_mib=1)
     with Lab(kubernetes=False, node_managers=1, hadoop_version=request.param, yarn_options=options) as lab:
         yield lab
-
-
-def agent_for(lab: Lab, machine: Machine, tmp_path: Path) -> Agent:
-    node_manager = lab.yarn.node_managers[0]
-    document = {
-        "cgroup": {"hierarchy": machine.place.yarn},
-        "node_manager": {
-            "url": f"http://{node_manager.identity.address}:{node_manager.identity.ports.web}",
-            "local_directories": [str(node_manager.folder / "local")],
-        },
-        "copilot": {"socket": str(tmp_path / "copilot.sock")},
-    }
-    return Agent(AgentSettings.model_validate(document))
 
 
 def repairs_of(agent: Agent) -> dict[str, float]:
@@ -56,8 +43,8 @@ def test_tasks_of_a_real_node_manager_are_placed_limited_and_killed_alone(
 ) -> None:
     node_manager = yarn_lab.yarn.node_managers[0]
     yarn_lab.yarn.set_capacity(node_manager.node_id, 4096, 8)
-    with RunningAgent(agent_for(yarn_lab, machine, tmp_path)) as running:
-        agent = running.agent
+    agent = agent_beside(node_manager, hierarchy=machine.place.yarn, socket=tmp_path / "copilot.sock")
+    with RunningAgent(agent) as running:
         application = yarn_lab.submit()
         application.ask(count=2, memory_mib=256, vcores=2)
         application.wait_running(2)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from batch_resources.victims import ExecutionType
-from lab.embedded.cgroup.kernel import V2_CONTROLLERS, FakeKernel
+from lab.embedded.cgroup.interface_files import V2_CONTROLLERS
+from lab.embedded.cgroup.kernel import FakeKernel
 from lab.embedded.cgroup.processes import TICKS_PER_SECOND, FakeProcess
 from nm_proxy.cgroup.detection import detect
 from nm_proxy.cgroup.layout import Driver, Place
@@ -204,3 +205,9 @@ class Node:
         """Let a group use memory."""
         is_v2 = self.tree.hierarchies.required("memory").version == "v2"
         self.kernel.force("memory", path, "memory.current" if is_v2 else "memory.usage_in_bytes", str(amount))
+
+
+def let_the_group_be(node: Node, seconds: float) -> None:
+    """Set the clock so that the group is so old; its files are dated by the machine."""
+    made = (node.kernel.root / "cpu" / node.path()).stat().st_mtime
+    node.time.now = made - BOOT + seconds

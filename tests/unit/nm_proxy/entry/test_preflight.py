@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,21 +19,10 @@ from nm_proxy.preflight.findings import Finding, Severity, exit_code
 from nm_proxy.preflight.judging import as_document, as_text, judge
 from nm_proxy.preflight.observing import (
     Surroundings,
-    find_hadoop_version,
-    observe,
     observe_cgroup,
-    observe_name,
 )
-from nm_proxy.preflight.volumes import Volume, volume_of
 from tests.unit.nm_proxy.entry.site import rendered, settings, write_site
 from tests.unit.nm_proxy.world import Node
-
-MOUNTS = """
-1 0 0:1 / / rw - overlay overlay rw
-2 1 0:2 / /proc rw - proc proc rw
-3 1 8:1 /x /var/lib/nm\\040proxy rw - ext4 /dev/sda1 rw
-4 1 0:3 / /run rw - tmpfs tmpfs rw
-"""
 
 
 @dataclass
@@ -247,8 +235,12 @@ def test_one_broken_thing_is_the_one_error(
     assert found.expected
     assert exit_code(judge(world.facts)) is code
     text = as_text(judge(world.facts))
-    for part in (found.where, found.found, found.expected, found.fix, f"exit code {int(code)} ({found.kind})"):
+    for part in (found.where, found.found, found.expected, found.fix, f"exit code {int(code)} ({found.code.kind})"):
         assert part in text
+    short = as_text(judge(world.facts), shows_well=False)
+    assert short.splitlines()[-1] == text.splitlines()[-1]
+    assert found.found in short
+    assert not any(line.startswith(Severity.OK) for line in short.splitlines())
 
 
 def test_version_2_without_delegation_names_the_file_to_write(tmp_path: Path) -> None:
@@ -329,89 +321,3 @@ def test_every_problem_is_reported_and_the_first_gives_the_code(tmp_path: Path) 
     _programs(world, java_path=None)
     assert [one.code for one in world.errors()] == [ExitCode.RESOLUTION, ExitCode.JAVA]
     assert as_document(judge(world.facts))["exit_code"] == 22
-
-
-def test_a_whole_look_reads_the_machine_and_changes_nothing(tmp_path: Path) -> None:
-    node = Node(tmp_path)
-    write_site(tmp_path / "conf/yarn-site.xml", {"yarn.nodemanager.address": "127.0.0.1:0"})
-    java = tmp_path / "java/bin/java"
-    java.parent.mkdir(parents=True)
-    java.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_392\"' >&2\n")
-    java.chmod(0o755)
-    jars = tmp_path / "hadoop/share/hadoop/yarn"
-    jars.mkdir(parents=True)
-    (jars / "hadoop-yarn-server-nodemanager-3.4.2.jar").touch()
-    around = Surroundings(
-        environ={"JAVA_HOME": str(tmp_path / "java"), "HADOOP_HOME": str(tmp_path / "hadoop"), "PATH": os.defpath},
-        files=node.kernel,
-        mounts=node.mounts,
-        may_write=lambda _: True,
-        mountinfo=lambda: MOUNTS,
-    )
-    before = sorted(tmp_path.rglob("*"))
-    found = settings(
-        tmp_path,
-        cgroup={"root": str(node.kernel.root)},
-        recovery={"directory": "/var/lib/nm proxy/a/b"},
-        identity={"port": 8041},
-    )
-    facts = observe(found, ("sh", "-c", "true"), around, tries_port=False)
-    assert sorted(tmp_path.rglob("*")) == before
-    assert facts.programs.java_version == 8
-    assert facts.programs.hadoop_version == (3, 4, 2)
-    assert facts.programs.command_path is not None
-    assert facts.name is not None
-    assert facts.name.addresses == ("127.0.0.1",)
-    assert facts.recovery is not None
-    assert facts.cgroup.detection is not None
-    assert judge(facts)
-
-
-def test_a_look_goes_on_when_hadoops_files_are_wrong(tmp_path: Path) -> None:
-    node = Node(tmp_path)
-    around = Surroundings(environ={}, files=node.kernel, mounts=node.mounts, mountinfo=lambda: MOUNTS)
-    facts = observe(settings(tmp_path, cgroup={"root": str(node.kernel.root)}), ("sh",), around, tries_port=True)
-    (first, *_) = [one for one in judge(facts) if one.severity is Severity.ERROR]
-    assert first.code is ExitCode.CONFIGURATION
-    assert "conf/yarn-site.xml" in first.found
-    assert facts.cgroup.detection is not None
-
-
-def test_a_port_in_use_is_seen(tmp_path: Path) -> None:
-    import socket
-
-    write_site(tmp_path / "conf/yarn-site.xml", {})
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        identity = {"host_name": "127.0.0.1", "port": taken.getsockname()[1]}
-        overlay = rendered(tmp_path, identity=identity).overlay
-        assert observe_name(overlay, tries_port=True).port_error
-        assert observe_name(overlay, tries_port=False).port_error == ""
-    assert observe_name(overlay, tries_port=True).port_error == ""
-
-
-def test_a_name_that_nobody_knows_is_an_error_in_words(tmp_path: Path) -> None:
-    write_site(tmp_path / "conf/yarn-site.xml", {})
-    overlay = rendered(tmp_path, identity={"host_name": "no-such-host.invalid"}).overlay
-    assert observe_name(overlay, tries_port=True).error
-
-
-@pytest.mark.parametrize(
-    ("path", "volume"),
-    [
-        pytest.param("/opt/x", Volume("/", "overlay"), id="root"),
-        pytest.param("/var/lib/nm proxy/recovery", Volume("/var/lib/nm proxy", "ext4"), id="blank in the path"),
-        pytest.param("/runaway", Volume("/", "overlay"), id="not by letters"),
-        pytest.param("/run/a", Volume("/run", "tmpfs"), id="tmpfs"),
-    ],
-)
-def test_finds_the_mount_of_a_path(path: str, volume: Volume) -> None:
-    assert volume_of(Path(path), MOUNTS) == volume
-
-
-def test_the_settings_version_wins_and_the_class_path_is_looked_at(tmp_path: Path) -> None:
-    (tmp_path / "hadoop-yarn-server-nodemanager-3.3.6.jar").touch()
-    command = ("java", "-cp", f"/nowhere:{tmp_path}/*", "Main")
-    assert find_hadoop_version(settings(tmp_path), command, {}) == (3, 3, 6)
-    named = settings(tmp_path, hadoop={"version": "3.5.0"})
-    assert find_hadoop_version(named, command, {}) == (3, 5, 0)
-    assert find_hadoop_version(settings(tmp_path), ("java",), {}) is None

@@ -15,6 +15,7 @@ from nm_proxy.exit_codes import ExitCode
 from nm_proxy.nodemanager.model import Answering
 from nm_proxy.supervisor import init
 from nm_proxy.supervisor.conditions import Condition, Phase, why_not_healthy, why_not_ready
+from nm_proxy.supervisor.process import Launcher, LaunchError
 from nm_proxy.supervisor.registration import connected_inodes, is_connected
 from nm_proxy.supervisor.restarting import Restarts
 
@@ -132,3 +133,11 @@ def test_statuses_of_the_tests_are_those_of_the_kernel() -> None:
     assert os.WIFEXITED(exited(3))
     assert os.WEXITSTATUS(exited(3)) == 3
     assert os.WIFSIGNALED(int(signal.SIGKILL))
+
+
+def test_a_user_that_does_not_exist_and_a_place_that_cannot_be_written_are_named(tmp_path: Path) -> None:
+    with pytest.raises(LaunchError, match=r"hadoop\.user: the user 'no-such-user' does not exist"):
+        Launcher(["true"], state_dir=tmp_path, user="no-such-user").start({})
+    (tmp_path / "file").touch()
+    with pytest.raises(LaunchError, match=r"supervisor\.state_dir must be a directory"):
+        Launcher(["true"], state_dir=tmp_path / "file", user=None).start({})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Know the program's version."""
+"""Know the version of both programs, which come in one package."""
 
 from __future__ import annotations
 
