@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from batch_resources.annotations.orders import Orders, write_order
+from batch_resources.annotations.orders import Orders, end_of, write_order
 from batch_resources.ledger import ClaimAction, Hold, NodePlan
 from yarn_copilot.controller.notices import Notice
 from yarn_copilot.controller.view import BatchView, DrainView, OrderView, PlannedView
@@ -37,8 +37,7 @@ def order_views(orders: Orders, wall: float) -> list[OrderView]:
     views = []
     for name, order in (("drain", orders.drain), ("pause", orders.pause), ("cap", orders.cap), ("fix", orders.fix)):
         if order is not None:
-            end = orders.drain.deadline if order is orders.drain and orders.drain else getattr(order, "until", None)
-            views.append(OrderView(order=name, text=write_order(order), left_seconds=_left(end, wall)))
+            views.append(OrderView(order=name, text=write_order(order), left_seconds=_left(end_of(order), wall)))
     return views
 
 
