@@ -14,7 +14,7 @@ from batch_resources.ledger import Hold, ManagerObservation, ManagerPlan, NodeOb
 from batch_resources.planner.inputs import judge_inputs
 from batch_resources.planner.policy import Policy
 from batch_resources.resources import ZERO_YARN, BatchResources
-from batch_resources.sends import is_under_way, unconfirmed
+from batch_resources.sends import changes_value, unconfirmed
 
 
 def exceeds_origin(node: NodeObservation, policy: Policy, *, now: float) -> bool | None:
@@ -117,9 +117,7 @@ def _sends(way: GivingWay, manager: ManagerObservation, plan: ManagerPlan) -> bo
         return False
     if way.value == plan.next_value:
         return plan.sends_update
-    outstanding = unconfirmed(manager.sends)
-    differs = way.value != manager.capacity or bool(outstanding)
-    return plan.sends_update and differs and not is_under_way(outstanding, way.value)
+    return plan.sends_update and changes_value(unconfirmed(manager.sends), manager.capacity, way.value)
 
 
 def _kill_ask(
