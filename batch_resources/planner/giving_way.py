@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from batch_resources.giving_way import GivingWay, Situation, Stage, decide, highest_target
 from batch_resources.ledger import Hold, ManagerObservation, ManagerPlan, NodeObservation, NodePlan
-from batch_resources.planner.inputs import judge_inputs
+from batch_resources.planner.inputs import judge_inputs, used_by_yarn
 from batch_resources.planner.policy import Policy
 from batch_resources.resources import ZERO_YARN, BatchResources
 from batch_resources.sends import changes_value, unconfirmed
@@ -24,10 +24,7 @@ def exceeds_origin(node: NodeObservation, policy: Policy, *, now: float) -> bool
         return None
     if any(manager.used is None for manager in node.managers):
         return None
-    held = node.requested + node.others + node.lingering
-    for manager in node.managers:
-        held = held + policy.units.to_batch(manager.used or ZERO_YARN, normalization_ratio=node.normalization_ratio)
-    if held.fits_in(origin):
+    if (node.requested + node.others + node.lingering + used_by_yarn(node, policy)).fits_in(origin):
         return False
     # An origin that is too old to be used, say, tells nothing.
     return None if judge_inputs(node, policy, now=now).origin is None else True
