@@ -89,19 +89,18 @@ def planned_view(plan: NodePlan, target: BatchView | None) -> PlannedView:
         target: the capacity that it aims at, all NodeManagers together.
     """
     claim = plan.claim
-    held = plan.held_back if plan.claim_action is ClaimAction.KEEP else ClaimAction.KEEP
     because = "observing" if Hold.OBSERVING in plan.holds else "paused" if Hold.PAUSED in plan.holds else ""
     return PlannedView(
         capacity=target,
         claim=None if claim is None else BatchView(cpu_milli=claim.cpu_milli, memory_bytes=claim.memory_bytes),
-        writes=list(_writes(plan, held)),
+        writes=list(_writes(plan)),
         because=because,
     )
 
 
-def _writes(plan: NodePlan, held: ClaimAction) -> Iterator[str]:
+def _writes(plan: NodePlan) -> Iterator[str]:
     for decision in plan.managers:
         if decision.is_held_back:
             yield f"capacity of {decision.key.node_id}"
-    if held is not ClaimAction.KEEP:
-        yield _CLAIM_WORDS[held]
+    if plan.held_back is not ClaimAction.KEEP:
+        yield _CLAIM_WORDS[plan.held_back]
