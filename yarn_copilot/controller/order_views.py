@@ -8,6 +8,7 @@ from typing import Final
 
 from batch_resources.annotations.orders import Orders, end_of, write_order
 from batch_resources.ledger import ClaimAction, Hold, NodePlan
+from yarn_copilot.controller.amounts import batch_view
 from yarn_copilot.controller.notices import Notice
 from yarn_copilot.controller.view import BatchView, DrainView, OrderView, PlannedView
 from yarn_copilot.observability.reasons import Reason
@@ -92,7 +93,7 @@ def planned_view(plan: NodePlan, target: BatchView | None) -> PlannedView:
     because = "observing" if Hold.OBSERVING in plan.holds else "paused" if Hold.PAUSED in plan.holds else ""
     return PlannedView(
         capacity=target,
-        claim=None if claim is None else BatchView(cpu_milli=claim.cpu_milli, memory_bytes=claim.memory_bytes),
+        claim=None if claim is None else batch_view(claim),
         writes=list(_writes(plan)),
         because=because,
     )

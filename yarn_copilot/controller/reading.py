@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from batch_resources.ledger import Hold, ManagerPlan, NodePlan
 from batch_resources.resources import BatchResources, YarnResources
+from yarn_copilot.controller.amounts import batch_view
 from yarn_copilot.controller.boundary_words import boundary_sentences
 from yarn_copilot.controller.explaining import explain_node
 from yarn_copilot.controller.manager_reports import to_yarn
@@ -317,9 +318,7 @@ def _of_resource(resource: Resource) -> YarnView:
 
 
 def _batch(resources: BatchResources | None) -> BatchView | None:
-    if resources is None:
-        return None
-    return BatchView(cpu_milli=resources.cpu_milli, memory_bytes=resources.memory_bytes)
+    return None if resources is None else batch_view(resources)
 
 
 def _yarn(resources: YarnResources | None) -> YarnView | None:

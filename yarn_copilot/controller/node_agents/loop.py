@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from batch_resources.giving_way import Stage
 from batch_resources.resources import ZERO_BATCH, BatchResources
+from yarn_copilot.controller.amounts import batch_words
 from yarn_copilot.controller.context import LoopContext
 from yarn_copilot.controller.identity.matching import AgentAddress
 from yarn_copilot.controller.memory import SILENT_AFTER, ManagerMemory
@@ -165,7 +166,7 @@ class NodeAgents:
         agent, memory = self._agent(manager), manager.agent
         if agent is None or self._gate.why_not_yarn():
             return
-        asked = f"{ask.cpu_milli} milli-cores and {ask.memory_bytes} bytes"
+        asked = batch_words(ask)
         try:
             self._gate.leadership.check()
             freed = await agent.kill(ask, deadline_seconds=self.settings.kill_deadline_seconds)
@@ -177,8 +178,7 @@ class NodeAgents:
             memory.killed = f"{asked} were to be freed on the node, and the agent did not: {problem}"
             self._on_kill(node, manager, memory.killed, False)
         else:
-            what = f"{freed.cpu_milli} milli-cores and {freed.memory_bytes} bytes"
-            memory.killed = f"tasks with {what} were killed on the node, where {asked} were to be freed"
+            memory.killed = f"tasks with {batch_words(freed)} were killed on the node, where {asked} were to be freed"
             self._on_kill(node, manager, memory.killed, ask.fits_in(freed))
         await self.read(node, manager)
         self._dirty.mark_at(node, memory.kill_retry_at)
