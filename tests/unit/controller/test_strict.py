@@ -39,6 +39,22 @@ async def test_tells_the_steps_of_a_transfer_in_their_order() -> None:
         assert [step for step, _ in itertools.groupby(world.steps)] == list(Step)
 
 
+async def test_an_update_that_was_read_back_is_not_shown_as_pending() -> None:
+    world = StrictWorld()
+    node_id = world.manager()
+    async with world:
+        await world.advance(OFFICE + 2)
+        assert world.rm.capacity(node_id) == Resource(63 * 1024, 19)
+        memory = world.controller.book.memory("node-1")
+        assert memory is not None
+        (manager,) = memory.managers.values()
+        assert manager.sends, "its message may still be alive"
+        view = world.reader.node("node-1")
+        assert view is not None
+        assert view.node_managers[0].pending_send is None
+        assert world.reader.clusters()[0].pending_updates == 0
+
+
 async def test_writes_once_and_nothing_more_at_rest() -> None:
     world = StrictWorld()
     world.manager()
