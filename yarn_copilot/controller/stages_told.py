@@ -40,8 +40,18 @@ def agent_conditions(memory: NodeMemory) -> dict[Reason, str]:
     for manager in memory.managers.values():
         agent = manager.agent
         if agent.failures >= SILENT_AFTER:
-            last = "it has not answered yet" if agent.read_at is None else "what it last said is believed for a while"
-            return {Reason.NODE_AGENT_SILENT: f"what lingers on the node is unknown, {last}: {agent.error}"}
+            until = (
+                "it has never answered, and no claim falls before it does or yarn.lost_hold_seconds are over"
+                if agent.read_at is None
+                else "what it last said is believed for yarn.lost_hold_seconds"
+            )
+            return {
+                Reason.NODE_AGENT_SILENT: (
+                    f"the agent beside {manager.key.node_id} of cluster {manager.key.cluster} does not answer: "
+                    f"{agent.error}. What lingers on the node is unknown; {until}. "
+                    "Look at the container of the NodeManager's pod that has the port copilot"
+                )
+            }
     return {}
 
 

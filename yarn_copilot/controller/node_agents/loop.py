@@ -150,7 +150,8 @@ class NodeAgents:
     def _note_failure(self, node: str, manager: ManagerMemory, problem: Exception) -> None:
         memory = manager.agent
         if not memory.failures:
-            logger.warning("The agent beside a NodeManager gives no state: %s", problem, extra={"node": node})
+            keys = {"node": node, "cluster": manager.key.cluster, "node_id": manager.key.node_id}
+            logger.warning("The agent beside a NodeManager does not answer, it is asked again: %s", problem, extra=keys)
         self._metrics.count_error("node_agents", problem)
         memory.error = str(problem)
         memory.failures += 1
@@ -175,7 +176,10 @@ class NodeAgents:
             return
         except YarnCopilotError as problem:
             self._metrics.count_error("node_agents", problem)
-            memory.killed = f"{asked} were to be freed on the node, and the agent did not: {problem}"
+            memory.killed = (
+                f"{asked} were to be freed on the node, and the agent did not say that it did: {problem}; "
+                f"it may be asked again after {_KILL_WAIT_SECONDS:.0f} s"
+            )
             self._on_kill(node, manager, memory.killed, False)
         else:
             memory.killed = f"tasks with {batch_words(freed)} were killed on the node, where {asked} were to be freed"
