@@ -105,6 +105,8 @@ class NodeAgents:
 
     async def read_all(self) -> None:
         """Read every agent that is due, several at once."""
+        if self._make is None:
+            return
         now = self._clock.monotonic()
         due = [
             (name, manager)
@@ -201,6 +203,8 @@ class NodeAgents:
 
     async def _forget_gone(self) -> None:
         """Close the connections to agents that are gone."""
+        if not self._agents:
+            return
         memories = self._book.memories.values()
         here = {self._address(manager) for memory in memories for manager in memory.managers.values()}
         for address in [address for address in self._agents if address not in here]:
