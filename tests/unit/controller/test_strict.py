@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import itertools
+from unittest.mock import AsyncMock
+
+import pytest
 
 from batch_resources.giving_way import NUDGE_LIMIT_MIB
 from tests.unit.controller.kubernetes import connection_lost
 from tests.unit.controller.strict_world import COUNTER, StrictWorld
 from tests.unit.controller.world import GIB, origin_text
 from yarn_copilot.controller.steps import Step
+from yarn_copilot.hadoop.errors import ConnectError
 from yarn_copilot.hadoop.model import Resource
 
 OFFICE = 11.0
@@ -98,6 +102,28 @@ async def test_the_fresh_read_counts_where_the_watch_is_behind() -> None:
         await world.advance(SETTLE)
         world.kube.streams["pods"] = streams
         assert world.rm.capacity(node_id) == Resource(56 * 1024, 12)
+
+
+async def test_why_no_claim_falls_is_told_once_and_so_is_its_end(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level("INFO")
+    world = StrictWorld()
+    node_id = world.manager(used=Resource(8 * 1024, 8))
+    scheduler = world.schedulers["default"]
+    async with world:
+        await world.advance(OFFICE + SETTLE)
+        with monkeypatch.context() as patch:
+            patch.setattr(scheduler, "read_scheduler", AsyncMock(side_effect=ConnectError("no web services")))
+            world.rm.change(node_id, used=Resource(4 * 1024, 4))
+            await world.advance(10)
+        await world.advance(10)
+    told = [
+        record.getMessage() for record in caplog.records if record.getMessage().startswith("The scheduler's figures")
+    ]
+    assert len(told) == 2
+    assert "no web services" in told[0]
+    assert told[1] == "The scheduler's figures are read again"
 
 
 async def test_lowers_the_claim_only_when_the_scheduler_has_the_lower_capacity_and_a_heartbeat_came() -> None:

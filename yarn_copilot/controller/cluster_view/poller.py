@@ -73,6 +73,7 @@ class ClusterPoller:
         self.name = f"cluster_view of {state.cluster}"
         self._failures = 0
         self._has_pending = False
+        self._is_scheduler_unread = False
         self._is_falling = False
         self._is_returning = False
         self._ends_by_itself = False
@@ -122,10 +123,22 @@ class ClusterPoller:
         if self._scheduler is None or not unproven:
             return {}
         try:
-            return await self._scheduler.read_scheduler(unproven)
+            readings = await self._scheduler.read_scheduler(unproven)
         except YarnCopilotError as problem:
             self._metrics.count_error("cluster_view", problem)
+            if not self._is_scheduler_unread:
+                logger.warning(
+                    "The scheduler's figures cannot be read from the ResourceManager's web services, so no claim of "
+                    "mode strict falls until they can: %s",
+                    problem,
+                    extra={"cluster": self._state.cluster},
+                )
+            self._is_scheduler_unread = True
             return {}
+        if self._is_scheduler_unread:
+            logger.info("The scheduler's figures are read again", extra={"cluster": self._state.cluster})
+        self._is_scheduler_unread = False
+        return readings
 
     def _learn(self, changes: Changes, unproven: Collection[NodeId], *, now: float) -> None:
         if changes.membership:
