@@ -32,9 +32,9 @@ def observe_origin(window: Window, origin: BatchResources, *, now: float, length
         if len(window) == 1 and window[0].resources == origin:
             return window
         return (Sample(resources=origin, last_seen_at=now),)
-    # The newest sample held until this moment: only now is it known to be over.
     if len(window) == 1 and window[0].resources == origin:
         return (Sample(resources=origin, last_seen_at=now),)  # at rest, which is most of the time
+    # The newest sample held until this moment: only now is it known to be over.
     kept = tuple([sample for sample in _extended(window, now) if now - sample.last_seen_at < length_seconds])
     if kept and kept[-1].resources == origin:
         return (*kept[:-1], Sample(resources=origin, last_seen_at=now))

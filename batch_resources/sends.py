@@ -105,6 +105,18 @@ def unconfirmed(sends: Sends) -> Sends:
     return tuple(send for send in sends if not send.is_confirmed)
 
 
+def changes_value(outstanding: Sends, capacity: YarnResources | None, resources: YarnResources) -> bool:
+    """Tell whether an update to this value would leave something else than what is there, or is on its way.
+
+    Args:
+        outstanding: the sends that may not have landed yet, see `unconfirmed`.
+        capacity: the value as last read; None when it is unknown.
+        resources: what would be sent.
+    """
+    differs = resources != capacity or bool(outstanding)
+    return differs and not is_under_way(outstanding, resources)
+
+
 def all_show(sends: Sends, read: YarnResources) -> bool:
     """Tell whether nothing that may still land, or land again, would change a node that shows this value."""
     return all(send.is_confirmed and send.resources == read for send in sends)

@@ -122,9 +122,7 @@ class Orders:
     def _ends(self) -> list[float]:
         if self is NO_ORDERS:
             return []
-        ends = [order.until for order in (self.pause, self.cap, self.fix) if order is not None]
-        if self.drain is not None:
-            ends.append(self.drain.deadline)
+        ends = [end_of(order) for order in (self.drain, self.pause, self.cap, self.fix) if order is not None]
         return [end for end in ends if end is not None]
 
     @property
@@ -134,6 +132,11 @@ class Orders:
 
 
 NO_ORDERS: Final = Orders()
+
+
+def end_of(order: Drain | Pause | Limit) -> float | None:
+    """Give the moment that an order names: a drain's deadline, or the one from which another order is void."""
+    return order.deadline if isinstance(order, Drain) else order.until
 
 
 def _is_over(until: float | None, moment: float) -> bool:
@@ -149,13 +152,11 @@ def read_orders(annotations: Mapping[str, str]) -> Orders:
 @lru_cache(maxsize=_REMEMBERED)
 def _read_remembered(texts: tuple[str | None, ...]) -> Orders:
     given = {key: text for key, text in zip(ORDER_KEYS, texts, strict=True) if text is not None}
-    parsed: dict[str, dict[str, str]] = {}
     errors = []
     orders: dict[str, Drain | Pause | Limit] = {}
     for key, text in given.items():
         try:
-            parsed[key] = _parts(key, text)
-            orders[key] = _order(key, parsed[key])
+            orders[key] = parse_order(key, text)
         except OrderError as problem:
             errors.append(str(problem))
     drain, pause = orders.get(DRAIN_ANNOTATION), orders.get(PAUSE_ANNOTATION)
@@ -194,7 +195,7 @@ def _parts(key: str, text: str) -> dict[str, str]:
                 f"semicolons, with the names {', '.join(allowed)} (to take the order back, remove the annotation)"
             )
         if name in parts:
-            raise OrderError(f"annotation {key} names {name} twice")
+            raise OrderError(f"annotation {key} names {name} twice; give it once")
         parts[name] = value
     return parts
 
@@ -259,7 +260,7 @@ def write_order(order: Drain | Pause | Limit) -> str:
             parts.append(f"cpu={order.cpu_milli}m" if rest else f"cpu={whole}")
         if order.memory_bytes is not None:
             parts.append(f"memory={format_binary(order.memory_bytes)}")
-    ends = order.deadline if isinstance(order, Drain) else order.until
+    ends = end_of(order)
     if ends is not None:
         name = "deadline" if isinstance(order, Drain) else "until"
         parts.append(f"{name}={datetime.fromtimestamp(int(ends), UTC):%Y-%m-%dT%H:%M:%SZ}")

@@ -149,6 +149,8 @@ class Assignment:
 
     def _serve(self, shape: Shape, queue: Queue, names: Iterable[str]) -> None:
         fitting = sorted(self._candidates(shape, names))
+        if not fitting:
+            return
         pods = list(queue.pods)[::-1]  # the first to come is the last of the list, where it is cheap to take off
         for moves in (False, True):
             for _, name in fitting:

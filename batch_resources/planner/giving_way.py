@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from batch_resources.giving_way import GivingWay, Situation, Stage, decide, highest_target
 from batch_resources.ledger import Hold, ManagerObservation, ManagerPlan, NodeObservation, NodePlan
-from batch_resources.planner.inputs import judge_inputs
+from batch_resources.planner.inputs import judge_inputs, used_by_yarn
 from batch_resources.planner.policy import Policy
 from batch_resources.resources import ZERO_YARN, BatchResources
-from batch_resources.sends import is_under_way, unconfirmed
+from batch_resources.sends import changes_value, unconfirmed
 
 
 def exceeds_origin(node: NodeObservation, policy: Policy, *, now: float) -> bool | None:
@@ -24,10 +24,7 @@ def exceeds_origin(node: NodeObservation, policy: Policy, *, now: float) -> bool
         return None
     if any(manager.used is None for manager in node.managers):
         return None
-    held = node.requested + node.others + node.lingering
-    for manager in node.managers:
-        held = held + policy.units.to_batch(manager.used or ZERO_YARN, normalization_ratio=node.normalization_ratio)
-    if held.fits_in(origin):
+    if (node.requested + node.others + node.lingering + used_by_yarn(node, policy)).fits_in(origin):
         return False
     # An origin that is too old to be used, say, tells nothing.
     return None if judge_inputs(node, policy, now=now).origin is None else True
@@ -117,9 +114,7 @@ def _sends(way: GivingWay, manager: ManagerObservation, plan: ManagerPlan) -> bo
         return False
     if way.value == plan.next_value:
         return plan.sends_update
-    outstanding = unconfirmed(manager.sends)
-    differs = way.value != manager.capacity or bool(outstanding)
-    return plan.sends_update and differs and not is_under_way(outstanding, way.value)
+    return plan.sends_update and changes_value(unconfirmed(manager.sends), manager.capacity, way.value)
 
 
 def _kill_ask(

@@ -10,7 +10,7 @@ from batch_resources.dips import Figure, doubted_until
 from batch_resources.growth import next_expiry, window_minimum
 from batch_resources.ledger import Hold, NodeObservation
 from batch_resources.planner.policy import Policy
-from batch_resources.resources import ZERO_BATCH, BatchResources
+from batch_resources.resources import ZERO_BATCH, ZERO_YARN, BatchResources
 
 _HOLD_OF_ORIGIN = {
     OriginState.ABSENT: Hold.ORIGIN_ABSENT,
@@ -106,6 +106,14 @@ def _budget(node: NodeObservation, lowest: BatchResources | None, reserve: Batch
         cpu -= part.cpu_milli
         memory -= part.memory_bytes
     return BatchResources(cpu_milli=max(cpu, 0), memory_bytes=max(memory, 0))
+
+
+def used_by_yarn(node: NodeObservation, policy: Policy) -> BatchResources:
+    """Sum the use of a node's NodeManagers, in Koordinator's units."""
+    used = ZERO_BATCH
+    for manager in node.managers:
+        used = used + policy.units.to_batch(manager.used or ZERO_YARN, normalization_ratio=node.normalization_ratio)
+    return used
 
 
 def recheck_at(node: NodeObservation, policy: Policy, origin: BatchResources | None, now: float) -> float | None:

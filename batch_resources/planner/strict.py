@@ -22,7 +22,7 @@ from batch_resources.planner.strict_amounts import Decision, ManagerAmounts, Nod
 from batch_resources.planner.strict_rules import changes_something, decide
 from batch_resources.planner.wishing import RESOURCES, Pick, Wish, wish_for
 from batch_resources.resources import ZERO_BATCH, ZERO_YARN, BatchResources, YarnResources
-from batch_resources.sends import is_under_way, unconfirmed
+from batch_resources.sends import changes_value, unconfirmed
 
 _LAG_LOOK_SECONDS: Final = 1.0
 """Time between two looks at a watch that is too late; its catching up is no event of a single node."""
@@ -222,8 +222,7 @@ def _manager_plan(
     differs = changes_something(amounts[0].managers[index], cpu) or changes_something(
         amounts[1].managers[index], memory
     )
-    outstanding = unconfirmed(manager.sends)
-    sends = differs and (value != manager.capacity or bool(outstanding)) and not is_under_way(outstanding, value)
+    sends = differs and changes_value(unconfirmed(manager.sends), manager.capacity, value)
     return replace(wished, sends_update=sends, update=value, holds=holds)
 
 

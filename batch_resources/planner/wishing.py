@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 from batch_resources.ledger import NodeObservation
 from batch_resources.planner.boundary import Shares, Why, split
-from batch_resources.planner.inputs import Inputs
+from batch_resources.planner.inputs import Inputs, used_by_yarn
 from batch_resources.planner.policy import Policy
 from batch_resources.planner.standing import Standing, may_go_back_at, stand
-from batch_resources.resources import ZERO_BATCH, ZERO_YARN, BatchResources
+from batch_resources.resources import ZERO_BATCH, BatchResources
 from batch_resources.units import BYTES_PER_MIB
 
 Pick = Callable[[BatchResources], int]
@@ -63,14 +63,6 @@ def wish_for(node: NodeObservation, inputs: Inputs, policy: Policy, *, now: floa
         standing=tuple(standings),
         again_at=min(moments, default=None),
     )
-
-
-def used_by_yarn(node: NodeObservation, policy: Policy) -> BatchResources:
-    """Sum the use of a node's NodeManagers, in Koordinator's units."""
-    used = ZERO_BATCH
-    for manager in node.managers:
-        used = used + policy.units.to_batch(manager.used or ZERO_YARN, normalization_ratio=node.normalization_ratio)
-    return used
 
 
 def _shares(

@@ -322,8 +322,13 @@ class NodeBook:
 
     def _is_abandoned(self, memory: NodeMemory, now: float) -> bool:
         """Tell whether the node has been without a NodeManager for longer than a restart, or a loss, may take."""
-        since = memory.empty_since
-        return not memory.managers and since is not None and now - since >= self.settings.lost_hold_seconds
+        moment = self._abandoned_at(memory)
+        return moment is not None and now >= moment
+
+    def _abandoned_at(self, memory: NodeMemory) -> float | None:
+        if memory.managers or memory.empty_since is None:
+            return None
+        return memory.empty_since + self.settings.lost_hold_seconds
 
     def order_moment(self, memory: NodeMemory, *, now: float) -> float | None:
         """Give the moment at which time alone changes what an operator's orders mean; None without one."""
@@ -332,10 +337,11 @@ class NodeBook:
             return None
         wall = self._wall()
         end = facts.orders.next_moment(wall)
-        if end is not None:
-            return now + end - wall
-        is_left = facts.orders.releases and not memory.managers and memory.empty_since is not None
-        return (memory.empty_since or now) + self.settings.lost_hold_seconds if is_left else None
+        moments = [] if end is None else [now + end - wall]
+        forgotten_at = self._abandoned_at(memory) if facts.orders.releases else None
+        if forgotten_at is not None and forgotten_at > now:
+            moments.append(forgotten_at)
+        return min(moments, default=None)
 
     def names_with_other_demand(self, cluster: str) -> list[str]:
         """Name the nodes of a cluster whose newest plan took another answer to the question whether YARN waits."""

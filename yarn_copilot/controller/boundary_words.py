@@ -9,6 +9,7 @@ from typing import Final
 from batch_resources.ledger import Hold, NodePlan
 from batch_resources.planner.boundary import Why
 from batch_resources.planner.policy import Policy
+from yarn_copilot.controller.amounts import batch_words
 
 _SENTENCES: Final = {
     Why.NOTHING_FREE: "YARN uses all that is left for it, so there is nothing to divide",
@@ -40,7 +41,7 @@ def boundary_sentences(plan: NodePlan, policy: Policy, pods: Collection[str], *,
     if pods:
         shown = ", ".join(list(pods)[:_SHOWN_PODS]) + (" and others" if len(pods) > _SHOWN_PODS else "")
         demand = plan.demand.kubernetes if plan.demand is not None else None
-        needs = f", which need {demand.cpu_milli} milli-cores and {demand.memory_bytes} bytes" if demand else ""
+        needs = f", which need {batch_words(demand)}" if demand else ""
         yield f"Pods that wait and are to be served here: {len(pods)}{needs} ({shown})."
     if Hold.PUBLICATION_AWAITED in plan.holds:
         yield _publication(policy, has_ratio=has_ratio)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from batch_resources.ledger import ClaimAction, Hold, ManagerPlan, NodePlan
 from batch_resources.planner.policy import Policy
+from yarn_copilot.controller.amounts import batch_words
 from yarn_copilot.controller.stages_told import agent_sentences, stage_sentences
 from yarn_copilot.controller.view import BatchView, NodeManagerView, NodeView, YarnView
 
@@ -62,7 +63,7 @@ def _origin(view: NodeView) -> Iterator[str]:
         detail = f" ({origin.detail})" if origin.detail else ""
         yield f"Origin is {origin.state}{detail}: Koordinator's batch capacity of this node is unknown."
         return
-    amount = _batch(BatchView(cpu_milli=origin.cpu_milli, memory_bytes=origin.memory_bytes))
+    amount = batch_words(BatchView(cpu_milli=origin.cpu_milli, memory_bytes=origin.memory_bytes))
     age = "of unknown age" if origin.age_seconds is None else f"last reported {origin.age_seconds:.0f} s ago"
     trusted = "" if origin.state == "known" else f"; it is {origin.state} and therefore not used"
     yield f"Origin: Koordinator says that {amount} of batch resources are there, {age}{trusted}."
@@ -79,17 +80,16 @@ def _budget(view: NodeView, plan: NodePlan, policy: Policy) -> Iterator[str]:
     if view.window_minimum is not None and Hold.GROWTH_WINDOW in plan.holds:
         yield (
             f"Growth window: the smallest origin of the last {policy.growth_window_seconds:g} s is "
-            f"{_batch(view.window_minimum)}, and capacity grows only to that."
+            f"{batch_words(view.window_minimum)}, and capacity grows only to that."
         )
     parts = []
     if view.kubernetes_requested is not None:
-        parts.append(f"{_batch(view.kubernetes_requested)} booked by kube-scheduler")
+        parts.append(f"{batch_words(view.kubernetes_requested)} booked by kube-scheduler")
     if view.others is not None and (view.others.cpu_milli or view.others.memory_bytes):
-        parts.append(f"{_batch(view.others)} of other third parties")
+        parts.append(f"{batch_words(view.others)} of other third parties")
     if view.reserve is not None and (view.reserve.cpu_milli or view.reserve.memory_bytes):
-        parts.append(f"{_batch(view.reserve)} of reserve")
-    budget = BatchView(cpu_milli=plan.budget.cpu_milli, memory_bytes=plan.budget.memory_bytes)
-    yield f"Less {', '.join(parts) or 'nothing'}, {_batch(budget)} are left for YARN."
+        parts.append(f"{batch_words(view.reserve)} of reserve")
+    yield f"Less {', '.join(parts) or 'nothing'}, {batch_words(plan.budget)} are left for YARN."
 
 
 def _orders(view: NodeView, plan: NodePlan) -> Iterator[str]:
@@ -151,20 +151,16 @@ def _claim(view: NodeView, plan: NodePlan) -> Iterator[str]:
         if plan.claim_action is ClaimAction.REMOVE:
             yield "No NodeManager is left, so our claim is being removed."
         return
-    claimed = "nothing" if view.claimed is None else _batch(view.claimed)
+    claimed = "nothing" if view.claimed is None else batch_words(view.claimed)
     if view.claimed == view.claim_wanted:
         yield f"Koordinator is told that YARN holds {claimed}: the larger of use and floor."
     else:
-        yield f"Koordinator is told that YARN holds {claimed}; it should be {_batch(view.claim_wanted)} and is being written."
+        yield f"Koordinator is told that YARN holds {claimed}; it should be {batch_words(view.claim_wanted)} and is being written."
     for hold, sentence in _STRICT_SENTENCES.items():
         if hold in plan.holds:
             yield sentence
     if Hold.FALL_OF_USE_UNPROVEN in plan.holds:
         yield "The claim could be lower, but that use has fallen is not proven yet."
-
-
-def _batch(amount: BatchView) -> str:
-    return f"{amount.cpu_milli} milli-cores and {amount.memory_bytes} bytes"
 
 
 def _yarn(amount: YarnView | None) -> str:

@@ -156,7 +156,7 @@ class NodeNotices:
         """Tell that the ResourceManager refused a node id; called once for each step of the back-off."""
         message = (
             f"the ResourceManager of cluster {cluster} does not know {node_id}; the other nodes were updated, "
-            f"next try in {seconds:.0f} s. Compare the annotation yarn.hadoop.apache.org/node-id with `yarn node -list -all`."
+            f"next try in {seconds:g} s. Compare the annotation yarn.hadoop.apache.org/node-id with `yarn node -list -all`."
         )
         self._tell(node, "Warning", Reason.NODE_MANAGER_UNKNOWN, message)
 
@@ -164,7 +164,7 @@ class NodeNotices:
         """Tell that a node cannot be written without harm; called once for each step of the back-off."""
         message = (
             f"the capacity of this node's NodeManager is not changed at cluster {cluster}: {why}. The other nodes were "
-            f"updated; it is looked at again in {seconds:.0f} s."
+            f"updated; it is looked at again in {seconds:g} s."
         )
         self._tell(node, "Warning", Reason.NODE_MANAGER_NOT_WRITABLE, message)
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from batch_resources.annotations.orders import Orders, write_order
+from batch_resources.annotations.orders import Orders, end_of, write_order
 from batch_resources.ledger import ClaimAction, Hold, NodePlan
+from yarn_copilot.controller.amounts import batch_view
 from yarn_copilot.controller.notices import Notice
 from yarn_copilot.controller.view import BatchView, DrainView, OrderView, PlannedView
 from yarn_copilot.observability.reasons import Reason
@@ -37,8 +38,7 @@ def order_views(orders: Orders, wall: float) -> list[OrderView]:
     views = []
     for name, order in (("drain", orders.drain), ("pause", orders.pause), ("cap", orders.cap), ("fix", orders.fix)):
         if order is not None:
-            end = orders.drain.deadline if order is orders.drain and orders.drain else getattr(order, "until", None)
-            views.append(OrderView(order=name, text=write_order(order), left_seconds=_left(end, wall)))
+            views.append(OrderView(order=name, text=write_order(order), left_seconds=_left(end_of(order), wall)))
     return views
 
 
@@ -90,19 +90,18 @@ def planned_view(plan: NodePlan, target: BatchView | None) -> PlannedView:
         target: the capacity that it aims at, all NodeManagers together.
     """
     claim = plan.claim
-    held = plan.held_back if plan.claim_action is ClaimAction.KEEP else ClaimAction.KEEP
     because = "observing" if Hold.OBSERVING in plan.holds else "paused" if Hold.PAUSED in plan.holds else ""
     return PlannedView(
         capacity=target,
-        claim=None if claim is None else BatchView(cpu_milli=claim.cpu_milli, memory_bytes=claim.memory_bytes),
-        writes=list(_writes(plan, held)),
+        claim=None if claim is None else batch_view(claim),
+        writes=list(_writes(plan)),
         because=because,
     )
 
 
-def _writes(plan: NodePlan, held: ClaimAction) -> Iterator[str]:
+def _writes(plan: NodePlan) -> Iterator[str]:
     for decision in plan.managers:
         if decision.is_held_back:
             yield f"capacity of {decision.key.node_id}"
-    if held is not ClaimAction.KEEP:
-        yield _CLAIM_WORDS[held]
+    if plan.held_back is not ClaimAction.KEEP:
+        yield _CLAIM_WORDS[plan.held_back]

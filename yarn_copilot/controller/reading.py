@@ -11,6 +11,8 @@ from fractions import Fraction
 
 from batch_resources.ledger import Hold, ManagerPlan, NodePlan
 from batch_resources.resources import BatchResources, YarnResources
+from batch_resources.sends import unconfirmed
+from yarn_copilot.controller.amounts import batch_view
 from yarn_copilot.controller.boundary_words import boundary_sentences
 from yarn_copilot.controller.explaining import explain_node
 from yarn_copilot.controller.manager_reports import to_yarn
@@ -244,6 +246,7 @@ class Reader:
         state = self._controller.states.get(manager.key.cluster)
         report = self._controller.book.reports.of(manager)
         decision = _decision(plan, manager)
+        pending = unconfirmed(manager.sends)
         return NodeManagerView(
             cluster=manager.key.cluster,
             node_id=manager.key.node_id,
@@ -253,7 +256,7 @@ class Reader:
             target=_yarn(decision.target if decision else None),
             used_settled=manager.evidence.complete and not manager.evidence.is_falling,
             read_age_seconds=None if state is None else state.age_seconds(now),
-            pending_send=_yarn(manager.sends[-1].resources) if manager.sends else None,
+            pending_send=_yarn(pending[-1].resources) if pending else None,
             agent=agent_view(manager.agent, now),
             giving_way=stage_view(decision.giving_way, plan.over_since, now) if plan and decision else GivingWayView(),
         )
@@ -270,7 +273,7 @@ class Reader:
             age_seconds=state.age_seconds(self._controller.outside.clock.monotonic()),
             error=state.error,
             nodes_by_state={name.name: counts[name.name] for name in NodeState if name.name in counts},
-            pending_updates=sum(1 for _, manager in managers if manager.sends),
+            pending_updates=sum(1 for _, manager in managers if unconfirmed(manager.sends)),
         )
 
 
@@ -317,9 +320,7 @@ def _of_resource(resource: Resource) -> YarnView:
 
 
 def _batch(resources: BatchResources | None) -> BatchView | None:
-    if resources is None:
-        return None
-    return BatchView(cpu_milli=resources.cpu_milli, memory_bytes=resources.memory_bytes)
+    return None if resources is None else batch_view(resources)
 
 
 def _yarn(resources: YarnResources | None) -> YarnView | None:

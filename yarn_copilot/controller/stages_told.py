@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from batch_resources.giving_way import GivingWay, Stage
 from batch_resources.ledger import NodePlan
+from yarn_copilot.controller.amounts import batch_view, batch_words
 from yarn_copilot.controller.memory import SILENT_AFTER, AgentMemory, NodeMemory
-from yarn_copilot.controller.view import BatchView, GivingWayView, NodeAgentView
+from yarn_copilot.controller.view import GivingWayView, NodeAgentView
 from yarn_copilot.observability.reasons import Reason
 
 
@@ -39,8 +40,18 @@ def agent_conditions(memory: NodeMemory) -> dict[Reason, str]:
     for manager in memory.managers.values():
         agent = manager.agent
         if agent.failures >= SILENT_AFTER:
-            last = "it has not answered yet" if agent.read_at is None else "what it last said is believed for a while"
-            return {Reason.NODE_AGENT_SILENT: f"what lingers on the node is unknown, {last}: {agent.error}"}
+            until = (
+                "it has never answered, and no claim falls before it does or yarn.lost_hold_seconds are over"
+                if agent.read_at is None
+                else "what it last said is believed for yarn.lost_hold_seconds"
+            )
+            return {
+                Reason.NODE_AGENT_SILENT: (
+                    f"the agent beside {manager.key.node_id} of cluster {manager.key.cluster} does not answer: "
+                    f"{agent.error}. What lingers on the node is unknown; {until}. "
+                    "Look at the container of the NodeManager's pod that has the port copilot"
+                )
+            }
     return {}
 
 
@@ -48,10 +59,9 @@ def agent_view(agent: AgentMemory, now: float) -> NodeAgentView | None:
     """Give the API's view of an agent; None where there is none."""
     if agent.known_since is None:
         return None
-    lingering = agent.lingering
     return NodeAgentView(
         drain=agent.drain,
-        lingering=BatchView(cpu_milli=lingering.cpu_milli, memory_bytes=lingering.memory_bytes),
+        lingering=batch_view(agent.lingering),
         age_seconds=None if agent.read_at is None else now - agent.read_at,
         error=agent.error,
         killed=agent.killed,
@@ -67,8 +77,8 @@ def agent_sentences(view: NodeAgentView | None) -> Iterator[str]:
         yield f"The agent beside it does not answer ({age}): {view.error}."
     if view.lingering.cpu_milli or view.lingering.memory_bytes:
         yield (
-            f"{view.lingering.cpu_milli} milli-cores and {view.lingering.memory_bytes} bytes linger there: YARN does "
-            "not count them any more, and nobody else can have them yet."
+            f"{batch_words(view.lingering)} linger there: YARN does not count them any more, and nobody else can have "
+            "them yet."
         )
     if view.killed:
         yield f"Last ask for room: {view.killed}."

@@ -37,7 +37,11 @@ class WatchLag:
         waiting = [each for each in self._outstanding if each[0] > version]
         if len(waiting) == len(self._outstanding):
             return
-        self._recent.append((now, max(now - at for known, at in self._outstanding if known <= version)))
+        lag = max(now - at for known, at in self._outstanding if known <= version)
+        # An older lag that is no larger ends earlier and never counts again, so the first is always the largest.
+        while self._recent and self._recent[-1][1] <= lag:
+            self._recent.pop()
+        self._recent.append((now, lag))
         self._outstanding.clear()
         self._outstanding.extend(waiting)
 
@@ -50,5 +54,5 @@ class WatchLag:
         """Give the largest lag of the window, one that goes on included; 0 without a measurement."""
         while self._recent and now - self._recent[0][0] > self.window_seconds:
             self._recent.popleft()
-        ended = max((lag for _, lag in self._recent), default=0.0)
+        ended = self._recent[0][1] if self._recent else 0.0
         return max(ended, now - self._outstanding[0][1]) if self._outstanding else ended

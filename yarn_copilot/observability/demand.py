@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge
 
+from batch_resources.units import BYTES_PER_MIB
 from yarn_copilot.observability.table import Amount
-
-_MIB: Final = 1_048_576
 
 
 class DemandMetrics:
@@ -57,7 +55,7 @@ class DemandMetrics:
             self.yarn_memory.remove(cluster, partition)
         for partition, (memory_mib, vcores) in pending.items():
             self.yarn_vcores.labels(cluster, partition).set(vcores)
-            self.yarn_memory.labels(cluster, partition).set(memory_mib * _MIB)
+            self.yarn_memory.labels(cluster, partition).set(memory_mib * BYTES_PER_MIB)
         self._partitions[cluster] = frozenset(pending)
 
     def set_pods(self, *, waiting: int, unserved: int, total: Amount) -> None:

@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Final
 
+from batch_resources.units import BYTES_PER_MIB
 from yarn_copilot.observability.reasons import Reason
 from yarn_copilot.observability.table import STAGES, MetricsTable, NodeManagerRow, PipelineRow
-
-_MIB: Final = 1_048_576
 
 NODE_MANAGER_FAMILIES: Final[tuple[tuple[str, str], ...]] = (
     ("yarn_copilot_node_manager_capacity_vcores", "vcores that the RM offers on a NodeManager"),
@@ -91,9 +90,9 @@ def _render_node_managers(rows: Sequence[NodeManagerRow]) -> Iterator[bytes]:
     ]
     values: tuple[Callable[[NodeManagerRow], int | None], ...] = (
         lambda row: row.capacity[1] if row.capacity else None,
-        lambda row: row.capacity[0] * _MIB if row.capacity else None,
+        lambda row: row.capacity[0] * BYTES_PER_MIB if row.capacity else None,
         lambda row: row.used[1] if row.used else None,
-        lambda row: row.used[0] * _MIB if row.used else None,
+        lambda row: row.used[0] * BYTES_PER_MIB if row.used else None,
     )
     for (name, text), read in zip(NODE_MANAGER_FAMILIES, values, strict=True):
         pairs = ((label, read(row)) for label, row in zip(labels, rows, strict=True))

@@ -8,7 +8,7 @@ from typing import Any
 
 from batch_resources.annotations.origin import OriginReading, OriginState
 from batch_resources.growth import observe_origin
-from batch_resources.ledger import ManagerKey, ManagerObservation, NodeObservation
+from batch_resources.ledger import ManagerKey, ManagerObservation, NodeObservation, Permissions
 from batch_resources.planner.policy import Policy
 from batch_resources.resources import ZERO_BATCH, BatchResources, YarnResources
 from batch_resources.units import UnitModel
@@ -33,6 +33,16 @@ POLICY = Policy(
     growth_window_seconds=0.0,
     origin_max_age_seconds=900,
 )
+
+SETTLED = Permissions(
+    allocatable=ZERO_BATCH,
+    settle_since=NOW - 60,
+    requested=ZERO_BATCH,
+    requested_at=NOW - 0.1,
+    counter_is_ours=True,
+    written_at=NOW - 5,
+)
+"""Lets capacity grow in mode strict: settled, read afresh, and the claim's counter is of this term."""
 
 
 def policy(**changes: Any) -> Policy:

@@ -133,6 +133,21 @@ async def test_demand_that_cannot_be_read_is_not_none() -> None:
         assert any("not known" in sentence for sentence in sentences)
 
 
+async def test_why_demand_is_not_known_is_told_once_and_so_is_its_end(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    world = _world()
+    async with world:
+        await world.advance(START)
+        world.rm.queue_errors.extend([ConnectionLostError("gone")] * 6)
+        await world.advance(START)
+        assert not world.rm.queue_errors, "the queues were read again"
+    told = [record.getMessage() for record in caplog.records if record.getMessage().startswith("Queues ")]
+    assert len(told) == 2
+    assert "gone" in told[0]
+    assert "configured weights" in told[0]
+    assert told[1] == "Queues are read again"
+
+
 async def test_one_read_of_the_queues_that_fails_moves_nothing() -> None:
     world = _world()
     world.rm.pending = MORE

@@ -151,10 +151,8 @@ async def test_pods_without_the_port_are_never_asked() -> None:
         assert world.agents == {}
 
 
-async def forced_world() -> World:
-    world = World(Settings.model_validate(FORCED))
-    await world.start()
-    return world
+def forced_world() -> World:
+    return World(Settings.model_validate(FORCED))
 
 
 async def over(world: World) -> tuple[NodeId, FakeAgent]:
@@ -167,8 +165,7 @@ async def over(world: World) -> tuple[NodeId, FakeAgent]:
 
 
 async def test_the_node_is_asked_for_what_the_resource_manager_did_not_free() -> None:
-    world = await forced_world()
-    try:
+    async with forced_world() as world:
         node_id, agent = await over(world)
 
         def kill(asked: BatchResources) -> None:
@@ -182,13 +179,10 @@ async def test_the_node_is_asked_for_what_the_resource_manager_did_not_free() ->
 
         assert agent.kills == [BatchResources(cpu_milli=4_000, memory_bytes=0)]
         assert "TasksKilledOnNode" in world.events.reasons("node-1")
-    finally:
-        await world.stop()
 
 
 async def test_a_resource_manager_that_froze_after_the_update_does_not_keep_the_node_over() -> None:
-    world = await forced_world()
-    try:
+    async with forced_world() as world:
         _, agent = await over(world)
         await world.advance(24)
         world.rm.down = ConnectError("no answer")
@@ -196,26 +190,20 @@ async def test_a_resource_manager_that_froze_after_the_update_does_not_keep_the_
 
         assert agent.kills
         assert agent.kills[0].cpu_milli == 4_000
-    finally:
-        await world.stop()
 
 
 async def test_the_node_is_not_asked_when_its_tasks_have_ended_meanwhile() -> None:
-    world = await forced_world()
-    try:
+    async with forced_world() as world:
         _, agent = await over(world)
         await world.advance(24)
         agent.running = BatchResources(cpu_milli=7_000, memory_bytes=7 * GIB)
         await world.advance(60)
 
         assert agent.kills == []
-    finally:
-        await world.stop()
 
 
 async def test_a_refused_ask_is_told_and_repeated_only_after_a_while() -> None:
-    world = await forced_world()
-    try:
+    async with forced_world() as world:
         _, agent = await over(world)
         agent.error = None
         await world.advance(30)
@@ -231,13 +219,10 @@ async def test_a_refused_ask_is_told_and_repeated_only_after_a_while() -> None:
         assert "TasksNotKilledOnNode" in world.events.reasons("node-1")
         await world.advance(40)
         assert len(agent.kills) == 2
-    finally:
-        await world.stop()
 
 
 async def test_a_standby_and_a_recovered_origin_ask_for_nothing() -> None:
-    world = await forced_world()
-    try:
+    async with forced_world() as world:
         _, agent = await over(world)
         await world.advance(30)
         world.kube.annotate("node-1", origin=origin_text(20_000, 64 * GIB))
@@ -249,5 +234,3 @@ async def test_a_standby_and_a_recovered_origin_ask_for_nothing() -> None:
         world.lead(False)
         await world.advance(60)
         assert agent.kills == []
-    finally:
-        await world.stop()

@@ -243,6 +243,17 @@ async def test_the_order_to_release_goes_when_the_node_has_been_without_a_node_m
         assert world.controller.book.memory("node-1") is None
 
 
+async def test_a_deadline_that_lies_ahead_does_not_keep_the_order_to_release() -> None:
+    world = World()
+    node_id = world.manager()
+    async with world:
+        await released(world, node_id)
+        order(world, DRAIN, "deadline=2100-01-01T00:00:00Z; release=true")
+        world.kube.delete("pods", "yarn/nm-1")
+        await world.advance(world.settings.yarn.lost_hold_seconds + 60)
+        assert world.kube.annotation("node-1", DRAIN) is None
+
+
 async def test_an_order_that_is_no_release_is_never_removed() -> None:
     world = World()
     world.node(annotations={DRAIN: "true"})

@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import itertools
+from unittest.mock import AsyncMock
+
+import pytest
 
 from batch_resources.giving_way import NUDGE_LIMIT_MIB
 from tests.unit.controller.kubernetes import connection_lost
 from tests.unit.controller.strict_world import COUNTER, StrictWorld
 from tests.unit.controller.world import GIB, origin_text
 from yarn_copilot.controller.steps import Step
+from yarn_copilot.hadoop.errors import ConnectError
 from yarn_copilot.hadoop.model import Resource
 
 OFFICE = 11.0
@@ -37,6 +41,22 @@ async def test_tells_the_steps_of_a_transfer_in_their_order() -> None:
         # An update counts as confirmed when it was read back, long before its lifetime is over.
         await world.advance(OFFICE + 2)
         assert [step for step, _ in itertools.groupby(world.steps)] == list(Step)
+
+
+async def test_an_update_that_was_read_back_is_not_shown_as_pending() -> None:
+    world = StrictWorld()
+    node_id = world.manager()
+    async with world:
+        await world.advance(OFFICE + 2)
+        assert world.rm.capacity(node_id) == Resource(63 * 1024, 19)
+        memory = world.controller.book.memory("node-1")
+        assert memory is not None
+        (manager,) = memory.managers.values()
+        assert manager.sends, "its message may still be alive"
+        view = world.reader.node("node-1")
+        assert view is not None
+        assert view.node_managers[0].pending_send is None
+        assert world.reader.clusters()[0].pending_updates == 0
 
 
 async def test_writes_once_and_nothing_more_at_rest() -> None:
@@ -82,6 +102,28 @@ async def test_the_fresh_read_counts_where_the_watch_is_behind() -> None:
         await world.advance(SETTLE)
         world.kube.streams["pods"] = streams
         assert world.rm.capacity(node_id) == Resource(56 * 1024, 12)
+
+
+async def test_why_no_claim_falls_is_told_once_and_so_is_its_end(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level("INFO")
+    world = StrictWorld()
+    node_id = world.manager(used=Resource(8 * 1024, 8))
+    scheduler = world.schedulers["default"]
+    async with world:
+        await world.advance(OFFICE + SETTLE)
+        with monkeypatch.context() as patch:
+            patch.setattr(scheduler, "read_scheduler", AsyncMock(side_effect=ConnectError("no web services")))
+            world.rm.change(node_id, used=Resource(4 * 1024, 4))
+            await world.advance(10)
+        await world.advance(10)
+    told = [
+        record.getMessage() for record in caplog.records if record.getMessage().startswith("The scheduler's figures")
+    ]
+    assert len(told) == 2
+    assert "no web services" in told[0]
+    assert told[1] == "The scheduler's figures are read again"
 
 
 async def test_lowers_the_claim_only_when_the_scheduler_has_the_lower_capacity_and_a_heartbeat_came() -> None:

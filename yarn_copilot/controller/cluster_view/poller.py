@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from batch_resources.resources import YarnResources
@@ -73,6 +73,7 @@ class ClusterPoller:
         self.name = f"cluster_view of {state.cluster}"
         self._failures = 0
         self._has_pending = False
+        self._is_scheduler_unread = False
         self._is_falling = False
         self._is_returning = False
         self._ends_by_itself = False
@@ -105,26 +106,41 @@ class ClusterPoller:
             self._on_reachable(self._state, True)
             # What was decided meanwhile took this cluster for frozen.
             self._dirty.mark_all(self._book.names_of_cluster(self._state.cluster))
-        self._state.scheduled = await self._read_scheduler()
-        self._learn(changes, now=now)
+        unproven = self._unproven()
+        self._state.scheduled = await self._read_scheduler(unproven)
+        self._learn(changes, unproven, now=now)
         self._metrics.observe_cycle("cluster_view", self._clock.monotonic() - began_at)
         self._tell_metrics(now)
 
-    async def _read_scheduler(self) -> Mapping[NodeId, SchedulerReading]:
+    def _unproven(self) -> dict[NodeId, None]:
+        """Name the NodeManagers that wait for a proof, in the order of the book."""
+        managers = self._book.managers_of_cluster(self._state.cluster)
+        needs_proof = self._book.reports.needs_proof
+        return {m.node_id: None for _, m in managers if m.node_id is not None and needs_proof(m)}
+
+    async def _read_scheduler(self, unproven: Collection[NodeId]) -> Mapping[NodeId, SchedulerReading]:
         """Ask for the scheduler's own figures where something waits for a proof; nothing otherwise, or on an error."""
-        if self._scheduler is None:
-            return {}
-        managers = [manager for _, manager in self._book.managers_of_cluster(self._state.cluster)]
-        waiting = [m.node_id for m in managers if m.node_id is not None and self._book.reports.needs_proof(m)]
-        if not waiting:
+        if self._scheduler is None or not unproven:
             return {}
         try:
-            return await self._scheduler.read_scheduler(waiting)
+            readings = await self._scheduler.read_scheduler(unproven)
         except YarnCopilotError as problem:
             self._metrics.count_error("cluster_view", problem)
+            if not self._is_scheduler_unread:
+                logger.warning(
+                    "The scheduler's figures cannot be read from the ResourceManager's web services, so no claim of "
+                    "mode strict falls until they can: %s",
+                    problem,
+                    extra={"cluster": self._state.cluster},
+                )
+            self._is_scheduler_unread = True
             return {}
+        if self._is_scheduler_unread:
+            logger.info("The scheduler's figures are read again", extra={"cluster": self._state.cluster})
+        self._is_scheduler_unread = False
+        return readings
 
-    def _learn(self, changes: Changes, *, now: float) -> None:
+    def _learn(self, changes: Changes, unproven: Collection[NodeId], *, now: float) -> None:
         if changes.membership:
             for name in self._book.names_of_cluster(self._state.cluster):
                 if self._book.identify_again(name, now=now):
@@ -133,7 +149,7 @@ class ClusterPoller:
         self._is_falling = self._is_returning = False
         for name, manager in self._book.managers_of_cluster(self._state.cluster):
             touched = manager.node_id in changes.nodes
-            if not touched and self._is_quiet(manager, incarnation) and not self._book.reports.needs_proof(manager):
+            if not touched and self._is_quiet(manager, incarnation) and manager.node_id not in unproven:
                 continue
             waiting = unconfirmed(manager.sends)
             changed = self._book.reports.take(manager, self._state, now=now)

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Collection
 
 from batch_resources.demand.assignment import Assignment
+from batch_resources.demand.rooms import Room
 from batch_resources.ledger import NodeObservation, NodePlan
 from batch_resources.planner.policy import Boundary, Policy
 from batch_resources.planner.rooming import room_for
@@ -51,13 +52,14 @@ class DemandLoop:
 
     def note_plan(self, facts: NodeFacts, observation: NodeObservation, plan: NodePlan, policy: Policy) -> None:
         """Take what a node could give, as it was just planned."""
-        self.assignment.set_room(facts.name, room_for(observation, plan, policy, facts.host))
-        if self.assignment.has_changes:
-            self._wake.set()
+        self._set_room(facts.name, room_for(observation, plan, policy, facts.host))
 
     def forget(self, node: str) -> None:
         """Take note that a node gives nothing: it is gone, or has nothing to do with YARN."""
-        self.assignment.set_room(node, None)
+        self._set_room(node, None)
+
+    def _set_room(self, node: str, room: Room | None) -> None:
+        self.assignment.set_room(node, room)
         if self.assignment.has_changes:
             self._wake.set()
 

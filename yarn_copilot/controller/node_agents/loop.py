@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from batch_resources.giving_way import Stage
 from batch_resources.resources import ZERO_BATCH, BatchResources
+from yarn_copilot.controller.amounts import batch_words
 from yarn_copilot.controller.context import LoopContext
 from yarn_copilot.controller.identity.matching import AgentAddress
 from yarn_copilot.controller.memory import SILENT_AFTER, ManagerMemory
@@ -104,6 +105,8 @@ class NodeAgents:
 
     async def read_all(self) -> None:
         """Read every agent that is due, several at once."""
+        if self._make is None:
+            return
         now = self._clock.monotonic()
         due = [
             (name, manager)
@@ -149,7 +152,8 @@ class NodeAgents:
     def _note_failure(self, node: str, manager: ManagerMemory, problem: Exception) -> None:
         memory = manager.agent
         if not memory.failures:
-            logger.warning("The agent beside a NodeManager gives no state: %s", problem, extra={"node": node})
+            keys = {"node": node, "cluster": manager.key.cluster, "node_id": manager.key.node_id}
+            logger.warning("The agent beside a NodeManager does not answer, it is asked again: %s", problem, extra=keys)
         self._metrics.count_error("node_agents", problem)
         memory.error = str(problem)
         memory.failures += 1
@@ -165,7 +169,7 @@ class NodeAgents:
         agent, memory = self._agent(manager), manager.agent
         if agent is None or self._gate.why_not_yarn():
             return
-        asked = f"{ask.cpu_milli} milli-cores and {ask.memory_bytes} bytes"
+        asked = batch_words(ask)
         try:
             self._gate.leadership.check()
             freed = await agent.kill(ask, deadline_seconds=self.settings.kill_deadline_seconds)
@@ -174,11 +178,13 @@ class NodeAgents:
             return
         except YarnCopilotError as problem:
             self._metrics.count_error("node_agents", problem)
-            memory.killed = f"{asked} were to be freed on the node, and the agent did not: {problem}"
+            memory.killed = (
+                f"{asked} were to be freed on the node, and the agent did not say that it did: {problem}; "
+                f"it may be asked again after {_KILL_WAIT_SECONDS:.0f} s"
+            )
             self._on_kill(node, manager, memory.killed, False)
         else:
-            what = f"{freed.cpu_milli} milli-cores and {freed.memory_bytes} bytes"
-            memory.killed = f"tasks with {what} were killed on the node, where {asked} were to be freed"
+            memory.killed = f"tasks with {batch_words(freed)} were killed on the node, where {asked} were to be freed"
             self._on_kill(node, manager, memory.killed, ask.fits_in(freed))
         await self.read(node, manager)
         self._dirty.mark_at(node, memory.kill_retry_at)
@@ -197,6 +203,8 @@ class NodeAgents:
 
     async def _forget_gone(self) -> None:
         """Close the connections to agents that are gone."""
+        if not self._agents:
+            return
         memories = self._book.memories.values()
         here = {self._address(manager) for memory in memories for manager in memory.managers.values()}
         for address in [address for address in self._agents if address not in here]:

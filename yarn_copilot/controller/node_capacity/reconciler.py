@@ -125,8 +125,6 @@ class CapacityReconciler:
             return
         began_at = self._clock.monotonic()
         for _ in range(UNKNOWN_PER_CYCLE):
-            if not batch:
-                break
             batch = self._decided_again(batch)
             if not batch:
                 break

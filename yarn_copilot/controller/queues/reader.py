@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 
 from yarn_copilot.controller.context import LoopContext
@@ -11,6 +12,8 @@ from yarn_copilot.controller.state.cluster import ClusterState
 from yarn_copilot.controller.state.partitions import DEFAULT_PARTITION, default_pending
 from yarn_copilot.errors import YarnCopilotError
 from yarn_copilot.hadoop.model import QueueInfo, Resource
+
+logger = logging.getLogger(__name__)
 
 FAILURES_UNTIL_UNKNOWN = 3
 """Reads that fail one after another before demand counts as unknown; one lost call must not move boundaries."""
@@ -41,6 +44,7 @@ class QueueReader:
         self._clock = context.clock
         self._metrics = context.metrics
         self._failures = 0
+        self._is_told = False
         self.interval_seconds = interval_seconds
         self.quiet_seconds = 0.0
 
@@ -63,11 +67,15 @@ class QueueReader:
         except YarnCopilotError as problem:
             self._metrics.count_error("queues", problem)
             self._note_failure()
+            self._tell_failure(problem)
             return
         now = self._clock.monotonic()
         self._state.queues = queues
         self._state.queues_read_at = now
         self._failures = 0
+        if self._is_told:
+            self._is_told = False
+            logger.info("Queues are read again", extra={"cluster": self._state.cluster})
         self._learn(queues, labelled, now=now)
         self._metrics.observe_cycle("queues", now - began_at)
 
@@ -92,6 +100,18 @@ class QueueReader:
         if self._failures == FAILURES_UNTIL_UNKNOWN and self._state.demand.forget():
             self._metrics.set_yarn_demand(self._state.cluster, {})
             self._on_demand(self._state)
+
+    def _tell_failure(self, problem: YarnCopilotError) -> None:
+        """Say once why demand is not known; of a ResourceManager that does not answer at all the poller tells."""
+        if self._failures < FAILURES_UNTIL_UNKNOWN or self._is_told:
+            return
+        self._is_told = True
+        logger.warning(
+            "Queues cannot be read, so it is not known what applications wait for; mode strict divides what is free "
+            "by the configured weights until they can: %s",
+            problem,
+            extra={"cluster": self._state.cluster},
+        )
 
 
 _NOTHING = Resource(memory_mib=0, vcores=0)

@@ -161,7 +161,7 @@ class ClaimReconciler:
             if not isinstance(problem, KubeConnectionError | ServerError):
                 ours.possible = before
                 memory.permissions.note_patch_refused(others_are_unresolved=had_one)
-            await self._note_failure(memory, problem)
+            await self._note_failure(memory, problem, what="Claim not written")
             return
         self._metrics.count_write("kubernetes", "applied")
         self._metrics.observe_cycle("third_party", self._clock.monotonic() - began_at)
@@ -183,7 +183,7 @@ class ClaimReconciler:
         except NotLeaderError:
             return
         except YarnCopilotError as problem:
-            await self._note_failure(memory, problem)
+            await self._note_failure(memory, problem, what=f"Annotation {DRAIN_ANNOTATION} not removed")
             return
         self._metrics.count_write("kubernetes", "applied")
         memory.claim.failures, memory.claim.retry_at = 0, 0.0
@@ -200,7 +200,7 @@ class ClaimReconciler:
         ours.possible = ()
         self._nodes.learned(facts.name, facts)
 
-    async def _note_failure(self, memory: NodeMemory, problem: YarnCopilotError) -> None:
+    async def _note_failure(self, memory: NodeMemory, problem: YarnCopilotError, *, what: str) -> None:
         ours = memory.claim
         ours.failures += 1
         wait = self._wait_after(ours, problem)
@@ -218,7 +218,7 @@ class ClaimReconciler:
                 self._on_refused(memory.name, str(problem))
             level = logging.WARNING if ours.failures == 1 else logging.DEBUG
             keys = {"node": memory.name, "next_seconds": round(wait, 1)}
-            logger.log(level, "Claim not written, it is tried again: %s", problem, extra=keys)
+            logger.log(level, "%s, it is tried again: %s", what, problem, extra=keys)
         self._dirty.mark_at(memory.name, ours.retry_at)
 
     @staticmethod

@@ -9,11 +9,11 @@ import pytest
 
 from batch_resources.annotations.origin import OriginReading, OriginState
 from batch_resources.dips import Dip, DipTimes, Figure, doubted_until, figure_of, observe_dip
-from batch_resources.ledger import ClaimAction, Hold, NodeObservation, NodePlan, Permissions
+from batch_resources.ledger import ClaimAction, Hold, NodeObservation, NodePlan
 from batch_resources.planner.plan import plan_node
 from batch_resources.planner.policy import Boundary, Minimum, Mode
 from batch_resources.resources import ZERO_BATCH, BatchResources
-from tests.unit.batch_resources.builders import NOW, batch, manager, node, policy, unknown_origin, yarn
+from tests.unit.batch_resources.builders import NOW, SETTLED, batch, manager, node, policy, unknown_origin, yarn
 
 TIMES = DipTimes(
     zero_hold_seconds=15.0,
@@ -75,14 +75,7 @@ def _node(reading: OriginReading, dip: Dip) -> NodeObservation:
         proven=yarn(12, 24 * 1024),
         outlives_earlier_leaders=True,
     )
-    open_ = Permissions(
-        allocatable=batch(8000, 40),
-        settle_since=NOW - 60,
-        requested=ZERO_BATCH,
-        requested_at=NOW - 0.1,
-        counter_is_ours=True,
-        written_at=NOW - 5,
-    )
+    open_ = replace(SETTLED, allocatable=batch(8000, 40))
     return node(KNOWN.resources, running, origin=reading, claimed=CLAIMED, permissions=open_, dip=dip)
 
 

@@ -10,12 +10,12 @@ import pytest
 
 from batch_resources.annotations.orders import Drain, Limit, Orders, Pause
 from batch_resources.annotations.origin import OriginState
-from batch_resources.ledger import ClaimAction, Hold, ManagerObservation, NodeObservation, Permissions
+from batch_resources.ledger import ClaimAction, Hold, ManagerObservation, NodeObservation
 from batch_resources.planner.plan import plan_node
 from batch_resources.planner.policy import Boundary, Minimum, Mode, Policy
-from batch_resources.resources import ZERO_BATCH, BatchResources, YarnResources
+from batch_resources.resources import BatchResources, YarnResources
 from batch_resources.sends import Send
-from tests.unit.batch_resources.builders import NOW, batch, manager, node, policy, unknown_origin, yarn
+from tests.unit.batch_resources.builders import NOW, SETTLED, batch, manager, node, policy, unknown_origin, yarn
 
 FLOOR = yarn(1, 1024)
 NOTHING = yarn(0, 0)
@@ -24,14 +24,6 @@ GIB = 1 << 30
 SHARED = policy()
 STRICT = policy(mode=Mode.STRICT, boundary=Boundary(yarn_weight=1, kubernetes_weight=0, kubernetes_minimum=Minimum()))
 MODES = [pytest.param(SHARED, id="shared"), pytest.param(STRICT, id="strict")]
-READY = Permissions(
-    allocatable=batch(0, 0),
-    settle_since=NOW - 60,
-    requested=ZERO_BATCH,
-    requested_at=NOW - 0.1,
-    counter_is_ours=True,
-    written_at=NOW - 5,
-)
 
 
 def _manager(used: YarnResources = NOTHING, capacity: YarnResources = FLOOR, **changes: Any) -> ManagerObservation:
@@ -42,13 +34,13 @@ def _manager(used: YarnResources = NOTHING, capacity: YarnResources = FLOOR, **c
 
 
 def _node(*managers: ManagerObservation, **changes: Any) -> NodeObservation:
-    return node(batch(20000, 64), *managers, **{"claimed": batch(20000, 64), "permissions": READY, **changes})
+    return node(batch(20000, 64), *managers, **{"claimed": batch(20000, 64), "permissions": SETTLED, **changes})
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_drain_takes_capacity_to_the_floor_at_once_even_below_use(mode: Policy) -> None:
     full = _manager(yarn(6, 6144), yarn(20, 65536), drains=True)
-    without_read = replace(READY, requested=None, requested_at=None)
+    without_read = replace(SETTLED, requested=None, requested_at=None)
     plan = plan_node(_node(full, permissions=without_read, orders=Orders(drain=Drain())), mode, now=NOW)
     assert plan.managers[0].sends_update
     assert plan.managers[0].next_value == FLOOR
@@ -192,13 +184,13 @@ def test_limits_bound_the_target(mode: Policy, orders: Orders, target: YarnResou
 def test_a_fix_gives_yarn_what_weights_would_not_and_still_waits_for_every_rule() -> None:
     weighted = policy(mode=Mode.STRICT, boundary=Boundary(kubernetes_minimum=Minimum(absolute=batch(2000, 2))))
     orders = Orders(fix=Limit(cpu_milli=20000, memory_bytes=64 * GIB))
-    seen = _node(claimed=FLOOR_CLAIM, permissions=replace(READY, allocatable=batch(19000, 63)), orders=orders)
+    seen = _node(claimed=FLOOR_CLAIM, permissions=replace(SETTLED, allocatable=batch(19000, 63)), orders=orders)
     plan = plan_node(seen, weighted, now=NOW)
     assert plan.managers[0].target == yarn(20, 65536)
     assert (plan.claim, plan.claim_action) == (batch(20000, 64), ClaimAction.WRITE)
     assert not plan.managers[0].sends_update  # nothing is published yet
     booked = replace(_node(orders=orders), requested=batch(5000, 5))
-    fresh = replace(booked, permissions=replace(READY, requested=batch(5000, 5)))
+    fresh = replace(booked, permissions=replace(SETTLED, requested=batch(5000, 5)))
     held = plan_node(fresh, weighted, now=NOW)
     assert held.managers[0].next_value == yarn(15, 59 * 1024)
     assert Hold.FIX_EXCEEDS_BUDGET in held.holds
@@ -211,5 +203,5 @@ def test_an_order_that_cannot_be_read_stops_growth_and_nothing_else(mode: Policy
     assert not plan.managers[0].sends_update
     assert Hold.ORDER_MALFORMED in plan.holds
     tight = replace(_node(_manager(capacity=yarn(20, 65536)), orders=orders), requested=batch(8000, 8))
-    falling = plan_node(replace(tight, permissions=replace(READY, requested=batch(8000, 8))), mode, now=NOW)
+    falling = plan_node(replace(tight, permissions=replace(SETTLED, requested=batch(8000, 8))), mode, now=NOW)
     assert falling.managers[0].next_value == yarn(12, 56 * 1024)

@@ -12,20 +12,12 @@ from batch_resources.annotations.origin import OriginState
 from batch_resources.ledger import ClaimAction, Demand, Hold, ManagerObservation, NodeObservation, Permissions
 from batch_resources.planner.plan import plan_node
 from batch_resources.planner.policy import Boundary, Minimum, Mode
-from batch_resources.resources import ZERO_BATCH, BatchResources, YarnResources
+from batch_resources.resources import BatchResources, YarnResources
 from batch_resources.sends import Send
-from tests.unit.batch_resources.builders import NOW, batch, manager, node, policy, unknown_origin, yarn
+from tests.unit.batch_resources.builders import NOW, SETTLED, batch, manager, node, policy, unknown_origin, yarn
 
 FLOOR = BatchResources(cpu_milli=1000, memory_bytes=1 << 30)
 ALL = policy(mode=Mode.STRICT, boundary=Boundary(yarn_weight=1, kubernetes_weight=0, kubernetes_minimum=Minimum()))
-SETTLED = Permissions(
-    allocatable=batch(0, 0),
-    settle_since=NOW - 60,
-    requested=ZERO_BATCH,
-    requested_at=NOW - 0.1,
-    counter_is_ours=True,
-    written_at=NOW - 5,
-)
 
 
 def _manager(cluster: str = "default", node_id: str = "nm-1:8041", **changes: Any) -> ManagerObservation:
