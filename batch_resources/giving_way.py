@@ -215,7 +215,8 @@ def _graded(seen: Situation, stages: Stages, value: YarnResources, now: float) -
     running = left.deadline if _is_in_force(seen) else None
     if running is not None and left.value is not None and is_near(left.value, value):
         return _waiting(stages, left.value, running, now, is_certain=left.is_certain)
-    deadline = now + stages.preemption_seconds if running is None else running
+    # A deadline that is over has struck: what has to go beyond it is warned of anew.
+    deadline = now + stages.preemption_seconds if running is None or running <= now else running
     changed = _changed(seen, value)
     if changed is None or not seen.may_send:
         return GivingWay(stage=Stage.SOFT, value=value)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from batch_resources.giving_way import (
@@ -228,6 +228,9 @@ STEP = st.tuples(
 
 @settings(max_examples=300)
 @given(steps=st.lists(STEP, min_size=1, max_size=40), used=st.integers(2, 20))
+@example(
+    steps=[(0, True, "landed", 29), (0, True, "landed", 31), (0, True, "landed", 30), (2, True, "landed", 1)], used=3
+)  # the value changes just when its deadline is over
 def test_a_deadline_only_ever_runs_above_what_was_in_excess_for_the_whole_grace(
     steps: list[tuple[int, bool, str, int]], used: int
 ) -> None:
