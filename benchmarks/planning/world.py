@@ -218,7 +218,8 @@ class World:
             known[report.node_id] = report
         now = self.controller.outside.clock.monotonic()
         poller = self.controller.clusters["default"].poller
-        poller._learn(state.take(list(known.values()), began_at=now, ended_at=now), now=now)
+        changes = state.take(list(known.values()), began_at=now, ended_at=now)
+        poller._learn(changes, poller._unproven(), now=now)
 
     def explain(self, name: str) -> list[str] | None:
         """Explain a node as the API does."""
