@@ -141,21 +141,25 @@ class ControllerProcess:
             return session.get(self.url + path, timeout=_CALL_TIMEOUT_SECONDS)
 
     def metric(self, name: str, labels: Mapping[str, str] | None = None) -> float:
-        """Read one sample of /metrics.
+        """Read /metrics and add up the samples that match, as errors of one loop that differ in their kind.
 
         Args:
             name: sample name, with `_total` and the like.
-            labels: labels that the sample must have; others may be there.
+            labels: labels that a sample must have; others may be there.
 
         Raises:
             LabError: there is no such sample.
         """
         wanted = [f'{key}="{value}"' for key, value in (labels or {}).items()]
-        for line in self.get("/metrics").text.splitlines():
-            head, _, value = line.rpartition(" ")
-            if head.partition("{")[0] == name and all(label in head for label in wanted):
-                return float(value)
-        raise LabError(f"{self.name} has no metric {name} with {labels or 'any labels'}")
+        lines = (line.rpartition(" ") for line in self.get("/metrics").text.splitlines())
+        found = [
+            float(value)
+            for head, _, value in lines
+            if head.partition("{")[0] == name and all(label in head for label in wanted)
+        ]
+        if not found:
+            raise LabError(f"{self.name} has no metric {name} with {labels or 'any labels'}")
+        return sum(found)
 
 
 def _fill(config: dict[str, Any], section: str, values: Mapping[str, Any]) -> None:

@@ -94,6 +94,8 @@ async def under_load(pair: Pair, change: Sequence[Callable[[], None]], *, name: 
     before = pair.accepted_updates()
     async with ResourceManagerClient(cluster, user="yarn", call_timeout_seconds=4, connect_timeout_seconds=2) as client:
         load = Load(client, NodeId.parse(node_id))
+        # Above all that was before, so that what a scheduler logs of it after this moment is not taken for late.
+        load.wanted = max(FIRST_MEMORY_MIB, await load.shown() or 0, *pair.applied_memory(node_id))
         task = asyncio.create_task(load.run())
         task.add_done_callback(_told)
         await until(holds(lambda: load.acknowledged > 10))

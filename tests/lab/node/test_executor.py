@@ -86,8 +86,13 @@ def test_groups_that_the_executor_made_are_completed_and_its_values_stay(
         for path in paths.values():
             values = machine.tree.values(path)
             assert (values.cpu, values.memory_bytes) == (2048, 256 * MIB)
+        # The executor places tasks without the agent, which sees them at its next look.
         states = running.agent.adopter.states
-        assert {name: states[name].path for name in paths} == paths
+        probes.wait_until(
+            lambda: {name: states[name].path for name in paths if name in states} == paths,
+            what=f"the agent knows {paths}",
+            timeout_seconds=60,
+        )
         probes.wait_until(
             lambda: machine.tree.values(machine.place.yarn).cpu == 4096,
             what="the parent weighs four vcores",
