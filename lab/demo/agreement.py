@@ -72,18 +72,3 @@ def wrong_capacity(sides: Sides, aim: Aim | None, *, strict: bool) -> str:
         return f"has {sides.capacity} and the controller means {aim.capacity}"
     left = (ledger.origin - expected_claim(sides, strict=True)).floored()
     return "" if ledger.offered == left else f"offers {ledger.offered} to Kubernetes where {left} is left"
-
-
-class ExcessMeter:
-    """Tell a node on which both sides took too much from one whose origin fell below what they had."""
-
-    def __init__(self) -> None:
-        """Start without any node."""
-        self._covering: dict[str, BatchResources] = {}
-
-    def is_left_by_fall(self, node: str, in_use: BatchResources, origin: BatchResources) -> bool:
-        """Take a reading; tell whether an excess fits into the origin that was there before it began."""
-        if in_use.fits_in(origin):
-            self._covering[node] = origin
-            return False
-        return node in self._covering and in_use.fits_in(self._covering[node])

@@ -66,17 +66,20 @@ class KubernetesLedger:
         """Give the pods as watched, by name."""
         return self._pods.objects
 
-    def read(self, node: str) -> NodeLedger:
-        """Give the newest ledger of a node."""
+    def read(self, node: str) -> NodeLedger | None:
+        """Give the newest ledger of a node; None until its origin is published, since nothing can be judged before."""
         found = self._nodes.objects[node]
         annotations = found["metadata"].get("annotations") or {}
+        origin = json.loads(annotations.get(ORIGIN_ANNOTATION) or "{}").get("resources")
+        if not origin:
+            return None
         allocatable = found.get("status", {}).get("allocatable") or {}
         held = ZERO_BATCH
         for pod in self._pods.objects.values():
             if pod["spec"].get("nodeName") == node and pod.get("status", {}).get("phase") not in _TERMINAL:
                 held += pod_request(pod)
         return NodeLedger(
-            origin=_amount(json.loads(annotations.get(ORIGIN_ANNOTATION) or "{}").get("resources") or {}),
+            origin=_amount(origin),
             offered=_amount(allocatable) if BATCH_CPU in allocatable else None,
             held=held,
             claimed=_claim(annotations.get(THIRD_PARTY_ANNOTATION)),

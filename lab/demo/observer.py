@@ -15,9 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from batch_resources.resources import BatchResources, YarnResources
-from lab.demo.agreement import UNITS, Aim, ExcessMeter, Sides, expected_claim, wrong_capacity
+from batch_resources.resources import ZERO_BATCH, BatchResources, YarnResources
+from lab.demo.agreement import UNITS, Aim, Sides, expected_claim, wrong_capacity
 from lab.demo.backend import Backend, DemoNode, YarnReading
+from lab.demo.excess import ExcessMeter, Holdings
 from lab.demo.ledger import KubernetesLedger, NodeLedger
 from lab.demo.propagation import MismatchMeter, PropagationMeter
 from lab.demo.usage import Offer, UsageMeter, Waiting
@@ -58,9 +59,19 @@ class NodeView:
         )
 
     @property
+    def holdings(self) -> Holdings:
+        """Give what both schedulers have and may have, in Koordinator's units."""
+        return Holdings(
+            held=self.ledger.held,
+            used=UNITS.to_batch(self.used),
+            offered=self.ledger.offered or ZERO_BATCH,
+            capacity=UNITS.to_batch(self.capacity),
+        )
+
+    @property
     def in_use(self) -> BatchResources:
         """Give what both schedulers have handed out together, in Koordinator's units."""
-        return self.ledger.held + UNITS.to_batch(self.used)
+        return self.holdings.in_use
 
     @property
     def is_oversold(self) -> bool:
@@ -78,7 +89,8 @@ class Observer:
     """Poll until cancelled and keep count. One task runs it; others read its attributes.
 
     Attributes:
-        views: The newest view of each node by name; without those that the ResourceManager does not show as running.
+        views: The newest view of each node by name; without those that the ResourceManager does not show as running
+            or whose origin is not published.
         samples: Node views taken.
         oversold_samples: How many of them were oversold by somebody who took too much.
         excess_after_fall_samples: How many were oversold because origin fell below what both had.
@@ -149,13 +161,16 @@ class Observer:
         self.usage.take_waiting(waiting, seconds)
         for node in self._backend.nodes:
             reading = readings.get(node.node_id)
-            if reading is None:
+            ledger = self._ledger.read(node.name)
+            if reading is None or ledger is None:
                 self.views.pop(node.name, None)
             else:
-                view = self._take_node(node, reading, aims.get(node.name), at_seconds)
+                view = self._take_node(node, reading, ledger, aims.get(node.name), at_seconds)
                 self.usage.take_node(view.offer, waiting, seconds)
 
-    def _take_node(self, node: DemoNode, reading: YarnReading, aim: Aim | None, at_seconds: float) -> NodeView:
+    def _take_node(
+        self, node: DemoNode, reading: YarnReading, ledger: NodeLedger, aim: Aim | None, at_seconds: float
+    ) -> NodeView:
         uses = self._uses.setdefault(node.name, deque(maxlen=_READINGS_KEPT))
         uses.append(reading.used)
         used = reading.used
@@ -163,7 +178,7 @@ class Observer:
             used = used.at_least(earlier)
         view = NodeView(
             node=node,
-            ledger=self._ledger.read(node.name),
+            ledger=ledger,
             capacity=reading.capacity,
             used=used,
             floor=self._backend.floor,
@@ -171,10 +186,10 @@ class Observer:
         )
         self.views[node.name] = view
         self.samples += 1
-        if self._excess.is_left_by_fall(node.name, view.in_use, view.ledger.origin):
-            self.excess_after_fall_samples += 1
+        if self._excess.is_sold_twice(node.name, view.holdings, ledger.origin, at_seconds):
+            self.oversold_samples += 1
         else:
-            self.oversold_samples += view.is_oversold
+            self.excess_after_fall_samples += view.is_oversold
         if view.held_over_origin() > self.highest_held_over_origin:
             self.highest_held_over_origin, self.highest_on = view.held_over_origin(), node.name
         self.meter.observed(node.name, at_seconds, is_applied=not self.wrong_capacity(view))

@@ -60,7 +60,9 @@ async def perform(backend: Backend, options: Options, *, began_at: float) -> Sum
             scenario = Scenario(backend, api, stand_in, ledger, seed=options.seed)
             await scenario.make_nodes()
             settings = controller_settings(options.mode)
-            await asyncio.gather(backend.start_controller(settings, options.program), backend.start_workload())
+            await asyncio.gather(
+                backend.start_controller(settings, options.program), backend.start_workload(), scenario.first_offers()
+            )
             startup_seconds = time.monotonic() - began_at
             observer = Observer(
                 backend,
@@ -114,7 +116,7 @@ def _unsettled_capacities(backend: Backend, observer: Observer) -> tuple[str, ..
     absent = [node.name for node in backend.nodes if node.name not in observer.views]
     wrong = [(view, observer.wrong_capacity(view)) for view in observer.views.values()]
     return (
-        *(f"{name} is not RUNNING at the ResourceManager" for name in absent),
+        *(f"{name} is not RUNNING at the ResourceManager or has no origin" for name in absent),
         *(f"{view.node.name} {sentence}" for view, sentence in wrong if sentence),
     )
 

@@ -20,6 +20,7 @@ from batch_resources.resources import BatchResources
 from lab.demo.backend import Backend
 from lab.demo.ledger import PODS_PATH, KubernetesLedger
 from lab.demo.usage import Waiting
+from lab.errors import LabError
 from lab.koordinator.api import Api, ApiError
 from lab.koordinator.stand_in import StandIn
 from lab.kubernetes import bodies
@@ -31,6 +32,8 @@ _TYPE_NODE: Final = {"apiVersion": "v1", "kind": "Node"}
 _TYPE_POD: Final = {"apiVersion": "v1", "kind": "Pod"}
 _GIB: Final = 2**30
 _KUBELET_SECONDS: Final = 0.2
+_OFFER_SECONDS: Final = 30.0
+_OFFER_POLL_SECONDS: Final = 0.02
 _CALL_ERRORS: Final = (ApiError, aiohttp.ClientError, TimeoutError, ConnectionError)
 
 
@@ -127,6 +130,25 @@ class Scenario:
             await self._api.call("POST", PODS_PATH, body=body)
             await self._merge(f"{PODS_PATH}/{pod.name}/status", {"status": bodies.node_manager_pod_status(pod)})
         self._set_load(0.0)
+
+    async def first_offers(self) -> None:
+        """Wait until every node offers batch resources: before that neither scheduler has anything to sell.
+
+        Raises:
+            LabError: if a node offers none in time.
+        """
+        deadline = time.monotonic() + _OFFER_SECONDS
+        while missing := [node.name for node in self._backend.nodes if not self._is_offered(node.name)]:
+            if time.monotonic() > deadline:
+                raise LabError(
+                    f"the stand-in for koord-manager published no batch resources on {', '.join(missing)} within "
+                    f"{_OFFER_SECONDS:g} s; look at what it logged above"
+                )
+            await asyncio.sleep(_OFFER_POLL_SECONDS)
+
+    def _is_offered(self, node: str) -> bool:
+        ledger = self._ledger.read(node)
+        return ledger is not None and ledger.offered is not None
 
     async def play(self, duration_seconds: float) -> None:
         """Play the day in so many seconds; afterwards nothing changes any more by itself."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from batch_resources.resources import BatchResources, YarnResources
-from lab.demo.agreement import Aim, ExcessMeter, expected_capacity, expected_claim, wrong_capacity
+from lab.demo.agreement import Aim, expected_capacity, expected_claim, wrong_capacity
 from lab.demo.backend import MACHINE, DemoNode
 from lab.demo.ledger import NodeLedger
 from lab.demo.observer import NodeView
@@ -120,19 +120,6 @@ def test_mode_strict_wants_a_claim_of_all_that_yarn_may_take_and_the_rest_publis
     assert "not looked at" in wrong_capacity(sides, replace(aim, origin=rest), strict=True)
     assert "means" in wrong_capacity(sides, replace(aim, capacity=_FLOOR), strict=True)
     assert "offers" in wrong_capacity(view.sides, aim, strict=True)
-
-
-def test_an_excess_is_laid_to_a_fall_of_origin_only_if_it_fitted_before() -> None:
-    meter = ExcessMeter()
-    one, two, three = (BatchResources(cpu_milli=n * 1000, memory_bytes=n * _GIB) for n in (1, 2, 3))
-
-    assert not meter.is_left_by_fall("n", one, two)
-    assert meter.is_left_by_fall("n", two, one)
-    assert not meter.is_left_by_fall("n", three, one)
-    assert meter.is_left_by_fall("n", two, one)
-    assert not meter.is_left_by_fall("n", one, one)
-    assert not meter.is_left_by_fall("n", two, one)
-    assert not meter.is_left_by_fall("other", two, one)
 
 
 def test_a_plain_line_has_a_key_for_each_figure() -> None:
