@@ -54,7 +54,7 @@ def _actions(choices: random.Random, seconds: float) -> Iterator[Action]:
         at, who = choices.uniform(0, 0.7 * seconds), choices.random()
         if who < 0.85:
             lasts = choices.uniform(0.2, 0.8) * seconds
-            yield Action(at, "pods", choices.randint(3, 7), choices.randint(2, 5), lasts)
+            yield Action(at, "pods", choices.randint(6, 12), choices.randint(1, 3), lasts)
         if who > 0.15:
             lasts = choices.uniform(0.2, 0.8) * seconds
             yield Action(
