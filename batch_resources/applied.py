@@ -6,13 +6,21 @@ after an update the use shown can be zero; another ResourceManager may take over
 NodeManager that has not adopted the new one. Two reads prove it when no update of ours is unconfirmed, both show the
 same capacity and a scheduler total equal to it, the ResourceManager is the same, and the NodeManager was heard between
 them. What this module believes of use rises at once and falls by such a pair only.
+
+A capacity takes one heartbeat more. The first one that is taken after an update brings the total in its answer, and an
+answer can be lost: the NodeManager keeps its old total then and would tell it to another ResourceManager. It sends no
+new heartbeat before it has that answer, so that the second one proves that the total has arrived.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
 from batch_resources.resources import YarnResources
+
+ADOPTED_AFTER: Final = 2
+"""Heartbeats after which a NodeManager works with the total that the ResourceManager showed before them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +32,7 @@ class ManagerReading:
         scheduler_total: used plus available in the scheduler; None when it was not read.
         used: what the scheduler says is handed out.
         incarnation: which ResourceManager answered; another value, another process.
-        heartbeat: any value that changes only by a heartbeat of the NodeManager.
+        heartbeat: any value that changes only by a new heartbeat of the NodeManager, not by one that it sends again.
     """
 
     capacity: YarnResources
@@ -41,11 +49,14 @@ class AppliedEvidence:
     Attributes:
         used: the highest use that may still be real; None before the first read.
         first: the read that waits for its second; None while nothing can be proven.
-        proven: the larger of capacity and use that a pair has proven; None when there is no such pair.
+        heard: times that the NodeManager was heard between reads since the capacity is the one of `first`, at most
+            `ADOPTED_AFTER`.
+        proven: the larger of capacity and use that is proven; None while the capacity is not adopted for certain.
     """
 
     used: YarnResources | None = None
     first: ManagerReading | None = None
+    heard: int = 0
     proven: YarnResources | None = None
 
 
@@ -66,8 +77,10 @@ def observe_reading(evidence: AppliedEvidence, reading: ManagerReading, *, count
     both = first.used.at_least(reading.used)
     if first.heartbeat == reading.heartbeat:
         proven = None if evidence.proven is None else evidence.proven.at_least(reading.used)
-        return AppliedEvidence(used=raised, first=replace(first, used=both), proven=proven)
-    return AppliedEvidence(used=both, first=reading, proven=both.at_least(reading.capacity))
+        return AppliedEvidence(used=raised, first=replace(first, used=both), heard=evidence.heard, proven=proven)
+    heard = min(evidence.heard + 1, ADOPTED_AFTER)
+    proven = both.at_least(reading.capacity) if heard == ADOPTED_AFTER else None
+    return AppliedEvidence(used=both, first=reading, heard=heard, proven=proven)
 
 
 def start_anew(evidence: AppliedEvidence) -> AppliedEvidence:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from batch_resources import sends
-from batch_resources.applied import AppliedEvidence, ManagerReading
+from batch_resources.applied import ADOPTED_AFTER, AppliedEvidence, ManagerReading
 from batch_resources.planner.strict_amounts import Decision, ManagerAmounts, NodeAmounts
 from batch_resources.sends import Sends
 from tests.model.bridge import Bridge, Known, KubernetesPart, Shown, YarnPart
@@ -150,6 +150,13 @@ class TakesAPollForAHeartbeat(Bridge):
 
     def learn(self, known: Known, shown: Shown) -> Known:
         return super().learn(known, shown._replace(was_heard=True))
+
+
+class TakesAHeartbeatForItsAnswer(Bridge):
+    """Take a total for adopted as soon as the NodeManager was heard, though its answer may be lost."""
+
+    def judged(self, evidence: AppliedEvidence, reading: ManagerReading, *, counts: bool) -> AppliedEvidence:
+        return super().judged(replace(evidence, heard=ADOPTED_AFTER), reading, counts=counts)
 
 
 class GrowsBeforeItClaims(Bridge):

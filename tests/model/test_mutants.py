@@ -39,6 +39,7 @@ from tests.model.world import Late, World
         pytest.param(mutants.BelievesOneRead, [Late.ZERO], id="one read of a momentary zero"),
         pytest.param(mutants.BelievesTheFirstRead, [Late.ZERO, Late.CRASH], id="the first read after a restart"),
         pytest.param(mutants.TrustsTheNodeList, [Late.ALLOCATION], id="the node list taken for the scheduler"),
+        pytest.param(mutants.TakesAHeartbeatForItsAnswer, [Late.ANSWER], id="a heartbeat taken for its answer"),
         pytest.param(mutants.TakesAPollForAHeartbeat, [Late.HEARTBEAT], id="a poll taken for a heartbeat"),
         pytest.param(mutants.GrowsBeforeItClaims, [], id="claim after growth"),
         pytest.param(mutants.ReadsUnknownUseAsZero, [Late.CRASH], id="unknown use read as zero"),

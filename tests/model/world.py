@@ -39,11 +39,9 @@ class Late(StrEnum):
     ALLOCATION = "allocation"
     """The ResourceManager's scheduler learns a new total later than its node list."""
     HEARTBEAT = "heartbeat"
-    """The NodeManager adopts a new total later, and the ResourceManager may fail over before.
-
-    A report that is taken and the answer that brings the total are one step here. The real one can lose the answer
-    after it took the report, and tells the total again with the next; what is proven in between is not looked at.
-    """
+    """The NodeManager adopts a new total later, and the ResourceManager may fail over before."""
+    ANSWER = "answer"
+    """As `heartbeat`, and the answer to a report may be lost after the report was taken: the total comes later."""
     RESTART = "restart"
     """The NodeManager restarts with its configured capacity."""
     READ = "read"

@@ -15,10 +15,11 @@ class YarnSide(NamedTuple):
 
     `listed`, `scheduled` and `adopted` are the totals of the node list, the scheduler and the NodeManager, `pending`
     those on their way from list to scheduler. `shows_zero`: use is shown as zero; `was_heard`: a heartbeat came since
-    the bridge's last read; `is_another`: another ResourceManager since then. `messages` are updates on their way,
-    `copies` those that have landed once, `strays` those of earlier terms. `office` is 0 in the first lifetime of a
-    term, 1 after it, 2 after a read that began then. `known` numbers the bridge's memory; `reading` is an answer to a
-    read on its way.
+    the bridge's last read; `told`: the total in an answer that was lost on its way to the NodeManager, which sends its
+    report again, and no new one before it has the answer; `is_another`: another ResourceManager since the last read.
+    `messages` are updates on their way, `copies` those that have landed once, `strays` those of earlier terms.
+    `office` is 0 in the first lifetime of a term, 1 after it, 2 after a read that began then. `known` numbers the
+    bridge's memory; `reading` is an answer to a read on its way.
     """
 
     listed: int
@@ -27,6 +28,7 @@ class YarnSide(NamedTuple):
     used: int
     shows_zero: bool
     was_heard: bool
+    told: int | None
     is_another: bool
     pending: tuple[int, ...]
     messages: tuple[int, ...]
@@ -45,6 +47,7 @@ class Yarn:
         self.world = world
         self.bridge = bridge
         self.late = world.late
+        self._beats_late = not world.late.isdisjoint({Late.HEARTBEAT, Late.ANSWER})
         self._memories: list[Known] = []
         self._numbers: dict[Known, int] = {}
         self._learned: dict[tuple[int, Shown], int] = {}
@@ -63,8 +66,8 @@ class Yarn:
     def initial(self) -> YarnSide:
         """Begin with the floor and nothing in use."""
         floor, nothing = self.world.floor, self._number(self.bridge.nothing())
-        heard = Late.HEARTBEAT not in self.late
-        return YarnSide(floor, floor, floor, 0, False, heard, False, (), (), (), (), 0, nothing, None)
+        heard = not self._beats_late
+        return YarnSide(floor, floor, floor, 0, False, heard, None, False, (), (), (), (), 0, nothing, None)
 
     def permitted(self, state: YarnSide) -> int:
         """Give the most that may be used by what YARN has been told, the last use that was read included.
@@ -97,13 +100,19 @@ class Yarn:
             yield self._land(state._replace(strays=rest), value)
         if state.pending:
             yield self._schedule(state)
-        if Late.HEARTBEAT in self.late:
-            zero = state.shows_zero and bool(state.pending)
-            yield state._replace(adopted=state.listed, was_heard=True, shows_zero=zero)
+        if state.told is not None:
+            # A report that is sent again is answered as before and not taken a second time.
+            yield state._replace(adopted=state.told, told=None)
+        elif self._beats_late:
+            yield self._hear(state)._replace(adopted=state.listed)
         if state.shows_zero:
             yield state._replace(shows_zero=False)
         yield from self._readings(state)
         yield from self._lifetimes(state)
+
+    @staticmethod
+    def _hear(state: YarnSide) -> YarnSide:
+        return state._replace(was_heard=True, shows_zero=state.shows_zero and bool(state.pending))
 
     def _answer(self, state: YarnSide, value: int) -> YarnSide:
         known = self.bridge.answered(self.memory(state.known), value, is_reading=state.reading is not None)
@@ -123,7 +132,7 @@ class Yarn:
             aged_count(self.memory(state.known)),
         )
         after = state._replace(is_another=False)
-        if Late.HEARTBEAT in self.late:
+        if self._beats_late:
             after = after._replace(was_heard=False)
         elif not state.pending:
             after = after._replace(shows_zero=False)  # a heartbeat follows at once
@@ -162,6 +171,8 @@ class Yarn:
             if Late.DOUBLE in self.late:
                 copied = without._replace(copies=tuple(sorted((*state.copies, value))))
                 yield self._answer(self._land(copied, value), value)
+        if Late.ANSWER in self.late and state.told is None:
+            yield self._hear(state)._replace(told=state.listed)
         if Late.LOSS in self.late:
             for _, rest in _each(state.copies):
                 yield state._replace(copies=rest)
@@ -169,13 +180,13 @@ class Yarn:
                 yield state._replace(strays=rest)
 
     def _troubles(self, state: YarnSide) -> Iterator[YarnSide]:
-        if Late.HEARTBEAT in self.late:
+        if self._beats_late:
             total = state.adopted
             zero = Late.ZERO in self.late and bool(state.used)
-            yield state._replace(listed=total, scheduled=total, pending=(), is_another=True, shows_zero=zero)
+            yield state._replace(listed=total, scheduled=total, pending=(), told=None, is_another=True, shows_zero=zero)
         if Late.RESTART in self.late:
             total = self.world.floor
-            fresh = state._replace(listed=total, scheduled=total, adopted=total, pending=())
+            fresh = state._replace(listed=total, scheduled=total, adopted=total, told=None, pending=())
             yield fresh._replace(used=0, shows_zero=False)
             if state.used:
                 # Its containers may live on. A node that reconnects is kept, and updated only where its total differs.
@@ -186,7 +197,7 @@ class Yarn:
         if value == state.listed and not state.pending:
             return state  # the ResourceManager ignores what changes nothing
         state = state._replace(listed=value)
-        if Late.HEARTBEAT not in self.late:
+        if not self._beats_late:
             state = state._replace(adopted=value)
         if Late.ALLOCATION not in self.late:
             return self._schedule(state._replace(pending=(value,)))

@@ -150,6 +150,17 @@ class Racing(RuleBasedStateMachine):
         if fate.is_lost or fate.answer_is_lost:
             manager.fate = Fate()
 
+    @rule(cluster=clusters, fails_over=st.booleans(), seconds=waits)
+    def answers_to_heartbeats_are_lost(self, cluster: str, *, fails_over: bool, seconds: float) -> None:
+        """Take reports and lose the answers for a while; another ResourceManager takes over at its end, or not."""
+        manager = self.world.late[cluster]
+        manager.answers_are_lost = True
+        self._pass(seconds)
+        manager.answers_are_lost = False
+        if fails_over:
+            manager.fail_over()
+            self._pass(0.25)
+
     @rule(cluster=clusters, seconds=waits)
     def another_resource_manager_takes_over(self, cluster: str, seconds: float) -> None:
         """Fail over."""

@@ -23,13 +23,17 @@ CALL_SECONDS = 3.9
 
 @dataclass(slots=True)
 class Manager:
-    """Hold one NodeManager: what the scheduler works with, what it has adopted, what really runs."""
+    """Hold one NodeManager: what the scheduler works with, what it has adopted, what really runs.
+
+    `told` is the total in an answer that was lost: the NodeManager sends its report again and no new one before.
+    """
 
     scheduled: Resource
     adopted: Resource
     used: Resource = ZERO
     zero_until: float = 0.0
     heartbeats: int = 0
+    told: Resource | None = None
 
 
 @dataclass(slots=True)
@@ -68,6 +72,7 @@ class LateResourceManager(FakeResourceManager):
         self.zero_seconds = 0.0
         self.incarnation = 1
         self.heartbeats_stop = False
+        self.answers_are_lost = False
 
     def add(self, node_id: str, **report: Any) -> NodeId:
         """Register a NodeManager."""
@@ -132,12 +137,19 @@ class LateResourceManager(FakeResourceManager):
             manager.zero_until = now + self.zero_seconds
 
     def heartbeat(self) -> None:
-        """Let every NodeManager be heard, and adopt its total."""
+        """Let every NodeManager be heard, and adopt its total if the answer reaches it."""
         if self.heartbeats_stop:
             return
         for node_id, manager in self.managers.items():
-            manager.adopted = self.reports[node_id].capability
+            if manager.told is not None:
+                if not self.answers_are_lost:
+                    manager.adopted, manager.told = manager.told, None
+                continue
             manager.heartbeats += 1
+            if self.answers_are_lost:
+                manager.told = self.reports[node_id].capability
+            else:
+                manager.adopted = self.reports[node_id].capability
 
     def fail_over(self) -> None:
         """Let another ResourceManager take over; it is told what the NodeManagers have adopted."""
@@ -145,6 +157,7 @@ class LateResourceManager(FakeResourceManager):
         self.unscheduled = []
         for node_id, manager in self.managers.items():
             self.change(node_id, capability=manager.adopted)
+            manager.told = None
             manager.scheduled = manager.adopted
             manager.zero_until = self._clock.monotonic() + self.zero_seconds
 
@@ -156,6 +169,7 @@ class LateResourceManager(FakeResourceManager):
             manager.zero_until = self._clock.monotonic() + self.zero_seconds
         self.change(node_id, capability=FRESH)
         manager.scheduled = manager.adopted = FRESH
+        manager.told = None
         if not keeps_containers:
             manager.used = ZERO
 
