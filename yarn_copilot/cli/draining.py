@@ -9,11 +9,14 @@ from typing import Any, Final
 
 from yarn_copilot.cli.api_client import APIClient
 from yarn_copilot.cli.errors import CommandError
+from yarn_copilot.cli.listing import some
 from yarn_copilot.cli.progress import Progress
 
 _POLL_SECONDS: Final = 1.0
 _DONE: Final = frozenset({"drained", "released"})
 _OVER: Final = "overdue"
+_UNSEEN_SECONDS: Final = 60.0
+"""A controller at work sees an order within a second or two; so long without means that it is not the one, or stuck."""
 
 
 def wait_drained(
@@ -31,9 +34,10 @@ def wait_drained(
         The nodes that still run containers after their deadline.
 
     Raises:
-        CommandError: the controller cannot be read, or an order was taken back while we waited.
+        CommandError: the controller cannot be read or does not see an order, or one was taken back while we waited.
     """
     seen: set[str] = set()
+    waited_seconds = 0.0
     try:
         while True:
             drains = {name: _drain(client, name) for name in names}
@@ -45,7 +49,15 @@ def wait_drained(
             progress.show(states, _summary(drains))
             if all(drain is not None and drain["state"] in _DONE | {_OVER} for drain in drains.values()):
                 return [name for name, drain in drains.items() if drain is not None and drain["state"] == _OVER]
+            unseen = [name for name in names if name not in seen]
+            if unseen and waited_seconds >= _UNSEEN_SECONDS:
+                raise CommandError(
+                    f"the controller does not see the order on {some(unseen)} after {_UNSEEN_SECONDS:g} s; the order "
+                    "is written and stays. See `yarn-copilot status`: is it ready, and does --url name the controller "
+                    "of this Kubernetes cluster?"
+                )
             sleep(_POLL_SECONDS)
+            waited_seconds += _POLL_SECONDS
     finally:
         progress.end()
 

@@ -115,6 +115,19 @@ async def read_node(client: NodeStore, name: str) -> Node:
         return await client.get_node(name)
 
 
+async def find_node(client: NodeStore, name: str) -> Node | None:
+    """Read one Node; None if there is none of that name.
+
+    Raises:
+        CommandError: the call was refused, or the API server did not answer.
+    """
+    with told(f"node {name!r}"):
+        try:
+            return await client.get_node(name)
+        except NotFoundError:
+            return None
+
+
 async def write_order(client: NodeStore, name: str, changed: Mapping[str, str | None]) -> Node | None:
     """Write or remove orders on one Node, whatever else changes there meanwhile.
 

@@ -232,6 +232,8 @@ def _is_confirmed(names: Sequence[str]) -> bool:
 def _report(outcome: Outcome, lease: Lease) -> int:
     for name in outcome.clean:
         print(f"{name}: nothing of ours is left")
+    for name in outcome.deleted:
+        print(f"{name}: was deleted from Kubernetes meanwhile, and what was on it with it")
     for name in outcome.ordered:
         print(f"{name}: given back; the order yarn-copilot/drain stays, so that the controller leaves it alone")
     if outcome.ordered:

@@ -53,10 +53,11 @@ class Lease:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """Hold how a release ended: nodes with nothing of ours, with the order alone, and with something left."""
+    """Hold how a release ended: nodes with nothing of ours, with the order alone, deleted, and with something left."""
 
     clean: list[str] = field(default_factory=list)
     ordered: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     controller: ControllerState = ControllerState.UNKNOWN
 
@@ -89,23 +90,23 @@ class Release:
     async def wait(self, names: Sequence[str], *, deadline: float | None) -> Outcome:
         """Wait until nothing but orders is left, the deadline is over, or nobody works on it.
 
+        A node that is deleted meanwhile has nothing of ours any more.
+
         Args:
             names: the nodes.
             deadline: seconds since 1970; None: no end.
 
         Raises:
-            CommandError: a node or the Lease cannot be read; the orders stay.
+            CommandError: nodes or the Lease cannot be read; the orders stay.
         """
         outcome = Outcome()
         try:
             while True:
                 outcome.controller = await self.controller_state()
-                nodes = {name: await node_orders.read_node(self._client, name) for name in names}
-                outcome.left = [name for name, node in nodes.items() if not node_orders.is_given_back(node)]
-                states = {
-                    name: (self._describe(name) or "waiting") if name in outcome.left else "given back"
-                    for name in names
-                }
+                nodes = {name: await node_orders.find_node(self._client, name) for name in names}
+                outcome.deleted = [name for name, node in nodes.items() if node is None]
+                outcome.left = [name for name, node in nodes.items() if node and not node_orders.is_given_back(node)]
+                states = {name: self._words(name, outcome) for name in names}
                 self._progress.show(states, f"{len(names) - len(outcome.left)} of {len(names)} nodes given back")
                 over = deadline is not None and datetime.now(UTC).timestamp() >= deadline
                 if not outcome.left or over or outcome.controller is ControllerState.STOPPED:
@@ -115,8 +116,13 @@ class Release:
             raise CommandError(f"{error}; the orders stay, run the same command again to go on waiting") from error
         finally:
             self._progress.end()
-        outcome.ordered = [name for name in names if name not in outcome.left]
+        outcome.ordered = [name for name in names if name not in {*outcome.left, *outcome.deleted}]
         return outcome
+
+    def _words(self, name: str, outcome: Outcome) -> str:
+        if name in outcome.deleted:
+            return "the node was deleted"
+        return (self._describe(name) or "waiting") if name in outcome.left else "given back"
 
     async def clear(self, outcome: Outcome) -> None:
         """Take the orders away from the nodes that are given back."""

@@ -118,6 +118,14 @@ def test_waiting_ends_when_the_deadline_is_over_and_when_the_order_is_taken_back
         draining.wait_drained(APIClient(url), ["worker-1"], progress=Progress(), sleep=lambda _: _show(reader, None))
 
 
+def test_waiting_ends_with_what_to_do_when_the_controller_does_not_see_the_order(url: str, reader: FakeReader) -> None:
+    _show(reader, None)
+    slept: list[float] = []
+    with pytest.raises(CommandError, match=r"does not see the order on worker-1.*is written and stays.*status"):
+        draining.wait_drained(APIClient(url), ["worker-1"], progress=Progress(), sleep=slept.append)
+    assert sum(slept) == 60
+
+
 def test_the_report_adds_up_what_is_known_and_counts_what_is_not(invoke: Invoke, url: str, reader: FakeReader) -> None:
     planned = PlannedView(
         capacity=BatchView(cpu_milli=60_000, memory_bytes=1 << 30),
