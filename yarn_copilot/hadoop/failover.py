@@ -3,8 +3,8 @@
 
 One connection at a time, to the address that worked last; opened by the call that needs it and shared by all calls
 of the moment. It is left when it ends, when its server says that it is on standby, or when it is silent. With several
-addresses and a probe the active one is then searched (`searching`) for as long as the call's deadline allows; with one
-address it is dialled anew.
+addresses and a probe the active one is then searched (`searching`) for as long as the call's deadline allows, and
+while a call waits for its answer as well (`succession`); with one address it is dialled anew.
 
 A call that changes something is sent again only when the server certainly did nothing with it. Where it may have
 arrived, the caller gets the error and decides after reading back.
@@ -17,7 +17,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from yarn_copilot.hadoop import connection, errors, searching
+from yarn_copilot.hadoop import connection, errors, searching, succession
 from yarn_copilot.hadoop.addresses import Address
 
 logger = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ class FailoverCaller:
             if is_read and self.has_alternatives:
                 seconds = min(seconds, READ_TRY_PART * timeout_seconds)
             try:
-                return await link.call(method, request, timeout_seconds=seconds)
+                return await self._call_on(link, succession.Call(method, request), seconds)
             except errors.HadoopRPCError as error:
                 tries_left = None if tries_left is None else tries_left - 1
                 if not self._may_try_again(error, is_read=is_read, tries_left=tries_left):
@@ -129,6 +129,24 @@ class FailoverCaller:
                 if self._clock.monotonic() >= deadline:
                     raise
                 await self._leave(link)
+
+    async def _call_on(self, link: connection.Connection, wanted: succession.Call, seconds: float) -> bytes:
+        """Make a call; end it where its server is silent and another one has become active."""
+        if self._probe is None or not self.has_alternatives:
+            return await link.call(*wanted, timeout_seconds=seconds)
+        answer = await succession.call(
+            link,
+            wanted,
+            timeout_seconds=seconds,
+            probe=self._probe,
+            search=lambda: self._search([address for address in self._addresses if address != link.address]),
+        )
+        if isinstance(answer, bytes):
+            return answer
+        await self._succeed(link, answer)
+        raise errors.CallTimeoutError(
+            f"{wanted.method} on {link.address}: no answer, and {answer.address} is the active one now"
+        )
 
     async def aclose(self) -> None:
         """Close what is open; calls in flight and later ones fail with `ClientClosedError`."""
@@ -178,17 +196,34 @@ class FailoverCaller:
         seconds = OPENING_PART * max(0.0, deadline - self._clock.monotonic())
         if self._probe is not None and self.has_alternatives:
             preferred = (*self._addresses[self._index :], *self._addresses[: self._index])
-            search = searching.ActiveSearch(preferred, connect=self._connect, probe=self._probe)
-            found = await search.run(timeout_seconds=seconds)
-            if found.address != self.current_address:
-                logger.info("Changed to another ResourceManager", extra={"rm": str(found.address)})
-            self._index = self._addresses.index(found.address)
+            found = await self._search(preferred).run(timeout_seconds=seconds)
+            self._choose(found.address)
             return found
         try:
             async with asyncio.timeout(seconds):
                 return await self._connect(self.current_address)
         except TimeoutError as error:
             raise errors.ConnectError(f"cannot connect to {self.current_address} within the deadline") from error
+
+    def _search(self, addresses: Sequence[Address]) -> searching.ActiveSearch:
+        if self._probe is None:
+            raise ValueError("several addresses need a probe")
+        return searching.ActiveSearch(addresses, connect=self._connect, probe=self._probe)
+
+    def _choose(self, address: Address) -> None:
+        if address != self.current_address:
+            logger.info("Changed to another ResourceManager", extra={"rm": str(address)})
+        self._index = self._addresses.index(address)
+
+    async def _succeed(self, silent: connection.Connection, found: connection.Connection) -> None:
+        """Use a connection to another one from now on, unless another call has changed already."""
+        async with self._opening:
+            if self._is_closed or self._link is None or self._link.connection is not silent:
+                await found.aclose()
+                return
+            await self._drop()
+            self._choose(found.address)
+            self._link = _Link(found, self._clock.monotonic())
 
     async def _renew(self, due: _Link, deadline: float) -> None:
         """Replace a session that will end; where that fails the old one serves on and it is tried again later."""

@@ -24,6 +24,7 @@ from yarn_copilot.hadoop.model import HAServiceState, NodeResourceUpdate, Resour
 UPDATE = [NodeResourceUpdate(NODE, Resource(2048, 2))]
 WRITE = "updateNodeResource"
 PROBE = "checkForDecommissioningNodes"
+READ_PROBE = "getClusterMetrics"
 SOON_SECONDS = 10.0
 """Ten times the aim of one second."""
 
@@ -177,6 +178,47 @@ async def test_read_leaves_a_server_that_fell_silent_for_the_other() -> None:
         chosen.faults.add(faults.silent(), times=None)
         assert len(await client.get_cluster_nodes()) == 1
         assert other.calls["getClusterNodes"] >= 1
+
+
+async def test_update_is_not_kept_waiting_by_a_silent_server_when_another_has_taken_over() -> None:
+    async with pair() as (rm1, rm2), client_of(cluster_of(rm1, rm2), seconds=600) as client:
+        await client.update_node_resource(UPDATE)
+        rm1.faults.add(faults.silent(is_executed=False), times=None)
+        update = asyncio.create_task(client.update_node_resource(UPDATE))
+        await settled(lambda: rm1.calls[PROBE] > 1 and rm2.calls[PROBE] > 1)
+        assert not update.done()
+        await activate(rm2)
+        became_active = time.monotonic()
+        with pytest.raises(errors.CallTimeoutError, match="is the active one now") as caught:
+            await update
+        assert caught.value.may_have_been_applied
+        await client.update_node_resource(UPDATE)
+        assert time.monotonic() - became_active < SOON_SECONDS
+        assert accepted(rm1, rm2) == [1, 1]
+        assert rm2.calls[WRITE] == 1
+
+
+async def test_read_in_flight_at_a_silent_server_is_answered_by_the_one_that_takes_over() -> None:
+    async with pair() as (rm1, rm2), client_of(cluster_of(rm1, rm2), seconds=600) as client:
+        await client.get_cluster_nodes()
+        rm1.faults.add(faults.silent(), times=None)
+        reads = [asyncio.create_task(client.get_cluster_nodes()) for _ in range(3)]
+        # One probe when the connection was made, and one for each read; a standby listens on no port for reads.
+        await settled(lambda: rm1.calls[READ_PROBE] == 1 + len(reads))
+        await activate(rm2)
+        assert [len(await read) for read in reads] == [1, 1, 1]
+        assert rm2.calls["getClusterNodes"] == 3
+
+
+async def test_slow_update_is_waited_for_although_another_claims_to_be_active() -> None:
+    async with pair(active=(True, True)) as (rm1, rm2), client_of(cluster_of(rm1, rm2), seconds=60) as client:
+        await client.update_node_resource(UPDATE)
+        chosen, other = (rm1, rm2) if accepted(rm1, rm2) == [1, 0] else (rm2, rm1)
+        probes = other.calls[PROBE]
+        chosen.faults.add(faults.slow(2.5), method=WRITE)
+        await client.update_node_resource(UPDATE)
+        assert accepted(chosen, other) == [2, 0]
+        assert other.calls[PROBE] == probes
 
 
 async def test_none_active_names_what_each_said() -> None:
