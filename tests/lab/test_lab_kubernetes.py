@@ -43,7 +43,7 @@ def test_scheduler_leaves_a_batch_pod_pending_until_the_node_has_room(lab: Lab, 
     objects.create_batch_pod(BatchPod(name=pod, cpu_milli=2000, memory_bytes=GIB))
     probes.wait_until(
         lambda: any(
-            condition["reason"] == "Unschedulable"
+            condition.get("reason") == "Unschedulable"
             for condition in objects.pod("default", pod)["status"].get("conditions", [])
         ),
         what="the scheduler has found no room",

@@ -72,9 +72,11 @@ class Yarn:
     def permitted(self, state: YarnSide) -> int:
         """Give the most that may be used by what YARN has been told, the last use that was read included.
 
-        A total that the NodeManager has not given up yet counts: a failover brings it back, whatever the bridge does.
+        A total that the NodeManager has not given up yet, or is told by an answer on its way, counts: a failover brings
+        it back, whatever the bridge does.
         """
-        return max(self.offered(state), state.adopted, state.used, self.memory(state.known).used)
+        told = 0 if state.told is None else state.told
+        return max(self.offered(state), state.adopted, told, state.used, self.memory(state.known).used)
 
     def offered(self, state: YarnSide) -> int:
         """Give the largest capacity in force or on its way."""

@@ -109,7 +109,8 @@ class RacingWorld(World):
         used = permitted = ZERO_BATCH
         for cluster, manager, node_id in self._managers(name):
             real = manager.managers[node_id]
-            amounts = [*manager.offered(node_id), real.adopted, real.used, self._believed(name, cluster, node_id)]
+            told = real.adopted if real.told is None else real.told
+            amounts = [*manager.offered(node_id), real.adopted, told, real.used, self._believed(name, cluster, node_id)]
             used = used + to_batch(real.used)
             permitted = permitted + highest(amounts)
         kubernetes = self.kube.booked(name)
