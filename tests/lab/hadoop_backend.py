@@ -71,14 +71,20 @@ class RealBackend(RmBackend):
         self, count: int, *, seconds: float | None = None, wait: bool = True, is_alone: bool = False
     ) -> Workload:
         application = await asyncio.to_thread(self._applications.submit if is_alone else self._applications.get)
-        ask = application.ask(count=count, memory_mib=CONTAINER_MEMORY_MIB, vcores=1, duration_seconds=seconds)
-        workload = _RealWorkload(application, ask, is_alone=is_alone)
-        if wait:
+        workload = _RealWorkload(application, is_alone=is_alone)
+        if not wait:
+            workload.ask(count, seconds)
+            return workload
+        # One after another: the ResourceManager tells age by milliseconds, and those of one moment are equally young.
+        for number in range(1, count + 1):
+            workload.ask(1, seconds)
             await asyncio.to_thread(
-                application.wait_for, lambda: workload.started() == count, what=f"{count} more containers run"
+                application.wait_for,
+                lambda wanted=number: workload.started() == wanted,  # type: ignore[misc]
+                what=f"container {number} of {count} runs",
             )
-            # A heartbeat tells the scheduler that they run; before it they cannot be chosen to die.
-            await asyncio.sleep(2 * HEARTBEAT_SECONDS)
+        # A heartbeat tells the scheduler that they run; before it they cannot be chosen to die.
+        await asyncio.sleep(2 * HEARTBEAT_SECONDS)
         return workload
 
     @asynccontextmanager
@@ -99,22 +105,27 @@ class RealBackend(RmBackend):
 
 
 class _RealWorkload(Workload):
-    def __init__(self, application: Application, ask: int, *, is_alone: bool) -> None:
+    def __init__(self, application: Application, *, is_alone: bool) -> None:
         self._application = application
-        self._ask = ask
+        self._asks: set[int] = set()
         self._is_alone = is_alone
+
+    def ask(self, count: int, seconds: float | None) -> None:
+        self._asks.add(
+            self._application.ask(count=count, memory_mib=CONTAINER_MEMORY_MIB, vcores=1, duration_seconds=seconds)
+        )
 
     def running(self) -> list[int]:
         # Allocations of one moment may come in any order; the number at an id's end tells their age.
-        own = [one for one in self._application.containers() if one.ask == self._ask]
+        own = [one for one in self._application.containers() if one.ask in self._asks]
         containers = sorted(own, key=lambda container: container.id)
         return [index for index, container in enumerate(containers) if container.exit_status is None]
 
     def started(self) -> int:
-        return sum(one.ask == self._ask for one in self._application.running())
+        return sum(one.ask in self._asks for one in self._application.running())
 
     def exit_statuses(self) -> list[int]:
-        ended = [one for one in self._application.completed() if one.ask == self._ask]
+        ended = [one for one in self._application.completed() if one.ask in self._asks]
         return [one.exit_status for one in ended if one.exit_status is not None]
 
     def application_number(self) -> tuple[int, int]:
@@ -127,6 +138,6 @@ class _RealWorkload(Workload):
             return
         self._application.cancel_pending()
         for container in self._application.allocated():
-            if container.ask == self._ask:
+            if container.ask in self._asks:
                 self._application.release_container(container)
         await until(lambda: done(not self.running()))
