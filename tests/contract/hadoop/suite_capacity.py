@@ -25,7 +25,7 @@ from tests.contract.hadoop.backend import (
 )
 from yarn_copilot.hadoop import errors
 from yarn_copilot.hadoop.client import ResourceManagerClient
-from yarn_copilot.hadoop.model import FAR_OVERCOMMIT_TIMEOUT_MILLIS, NodeState, Resource
+from yarn_copilot.hadoop.model import FAR_OVERCOMMIT_TIMEOUT_MILLIS, NodeReport, NodeState, Resource
 
 FAR = FAR_OVERCOMMIT_TIMEOUT_MILLIS
 PREEMPTED = -102
@@ -51,6 +51,8 @@ async def busy(
             Otherwise the deadline is a far one.
     """
     async with backend.client() as client:
+        # The test before may have ended with a node that registers anew.
+        await until(lambda: is_registered(client, backend))
         await change(client, backend.busy_node, LARGER, timeout_millis=FAR)
         await change(client, backend.busy_node, FULL, timeout_millis=FAR)
         if never_armed:
@@ -67,18 +69,28 @@ async def busy(
             await change(client, backend.busy_node, FULL, timeout_millis=FAR)  # as others expect it
 
 
+async def is_registered(client: ResourceManagerClient, backend: RmBackend) -> bool:
+    """Tell whether the ResourceManager knows the node."""
+    report = await _report(client, backend)
+    return report is not None and report.state is NodeState.RUNNING
+
+
 async def is_running(client: ResourceManagerClient, backend: RmBackend) -> bool:
     """Tell whether the node has come back with its full capacity."""
-    try:
-        report = (await reports(client)).get(backend.busy_node)
-    except errors.ConnectError:
-        return False
+    report = await _report(client, backend)
     return (
         report is not None
         and report.state is NodeState.RUNNING
         and report.capability.memory_mib == FULL.memory_mib
         and report.used.memory_mib == 0
     )
+
+
+async def _report(client: ResourceManagerClient, backend: RmBackend) -> NodeReport | None:
+    try:
+        return (await reports(client)).get(backend.busy_node)
+    except errors.ConnectError:
+        return None
 
 
 async def assert_nothing_dies(workload: Workload) -> None:
