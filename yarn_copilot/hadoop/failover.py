@@ -83,7 +83,7 @@ class FailoverCaller:
         self._addresses = tuple(addresses)
         self._connect = connect
         self._clock = clock
-        self._probe = probe
+        self._probe = probe if self.has_alternatives else None
         self._index = 0
         self._link: _Link | None = None
         self._retired: list[connection.Connection] = []
@@ -132,15 +132,11 @@ class FailoverCaller:
 
     async def _call_on(self, link: connection.Connection, wanted: succession.Call, seconds: float) -> bytes:
         """Make a call; end it where its server is silent and another one has become active."""
-        if self._probe is None or not self.has_alternatives:
+        if self._probe is None:
             return await link.call(*wanted, timeout_seconds=seconds)
-        answer = await succession.call(
-            link,
-            wanted,
-            timeout_seconds=seconds,
-            probe=self._probe,
-            search=lambda: self._search([address for address in self._addresses if address != link.address]),
-        )
+        others = [address for address in self._addresses if address != link.address]
+        search = searching.ActiveSearch(others, connect=self._connect, probe=self._probe)
+        answer = await succession.call(link, wanted, timeout_seconds=seconds, probe=self._probe, search=search)
         if isinstance(answer, bytes):
             return answer
         await self._succeed(link, answer)
@@ -194,9 +190,10 @@ class FailoverCaller:
 
     async def _open(self, deadline: float) -> connection.Connection:
         seconds = OPENING_PART * max(0.0, deadline - self._clock.monotonic())
-        if self._probe is not None and self.has_alternatives:
+        if self._probe is not None:
             preferred = (*self._addresses[self._index :], *self._addresses[: self._index])
-            found = await self._search(preferred).run(timeout_seconds=seconds)
+            search = searching.ActiveSearch(preferred, connect=self._connect, probe=self._probe)
+            found = await search.run(timeout_seconds=seconds)
             self._choose(found.address)
             return found
         try:
@@ -204,11 +201,6 @@ class FailoverCaller:
                 return await self._connect(self.current_address)
         except TimeoutError as error:
             raise errors.ConnectError(f"cannot connect to {self.current_address} within the deadline") from error
-
-    def _search(self, addresses: Sequence[Address]) -> searching.ActiveSearch:
-        if self._probe is None:
-            raise ValueError("several addresses need a probe")
-        return searching.ActiveSearch(addresses, connect=self._connect, probe=self._probe)
 
     def _choose(self, address: Address) -> None:
         if address != self.current_address:

@@ -10,8 +10,8 @@ that answers probes is slow, and nobody else is asked: where two claim to be act
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 from yarn_copilot.hadoop import connection, errors, searching
 
@@ -32,7 +32,7 @@ async def call(
     *,
     timeout_seconds: float,
     probe: searching.Probe,
-    search: Callable[[], searching.ActiveSearch],
+    search: searching.ActiveSearch,
 ) -> bytes | connection.Connection:
     """Make a call and watch over it.
 
@@ -41,7 +41,7 @@ async def call(
         wanted: the call.
         timeout_seconds: its deadline.
         probe: a call that changes nothing.
-        search: gives a new search among the other addresses.
+        search: among the other addresses; begins when it is needed.
 
     Returns:
         The answer; or, where the server is silent and another one is active, a connection to that one, which the
@@ -51,60 +51,56 @@ async def call(
         HadoopRPCError: as `Connection.call`.
     """
     answer = asyncio.create_task(link.call(*wanted, timeout_seconds=timeout_seconds), name="hadoop-call")
-    successor = asyncio.create_task(_successor(link, timeout_seconds, probe, search), name="hadoop-watch")
+    tasks: list[asyncio.Task[Any]] = [answer]
     found: connection.Connection | None = None
     try:
-        await asyncio.wait({answer, successor}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({answer}, timeout=PATIENCE_SECONDS)
         if not answer.done():
-            found = successor.result()
-            if found is not None:
-                return found
-        return await answer
+            watch = asyncio.create_task(_successor(link, timeout_seconds, probe, search), name="hadoop-watch")
+            tasks.append(watch)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            found = None if answer.done() else watch.result()
+        return found or await answer
     finally:
-        await _end(answer, successor, kept=found)
+        await _end(tasks, kept=found)
 
 
 async def _successor(
     link: connection.Connection,
     seconds: float,
     probe: searching.Probe,
-    search: Callable[[], searching.ActiveSearch],
+    search: searching.ActiveSearch,
 ) -> connection.Connection | None:
     """Give a connection to another active one; None when there is no reason or no time left to look for one."""
     try:
         async with asyncio.timeout(seconds):
             while not await _is_silent(link, probe):
                 pass
-            return await search().run(timeout_seconds=seconds)
+            return await search.run(timeout_seconds=seconds)
     except (TimeoutError, errors.HadoopRPCError):
         return None
 
 
 async def _is_silent(link: connection.Connection, probe: searching.Probe) -> bool:
-    """Wait a while, then ask for a sign of life; a refusal is one.
+    """Ask for a sign of life; after one, and a refusal is one, the call may wait on for a while.
 
     Raises:
         HadoopRPCError: the connection has ended; the call that waits on it is told so, too.
     """
-    await asyncio.sleep(PATIENCE_SECONDS)
     try:
         await link.call(*probe, timeout_seconds=searching.PROBE_TIMEOUT_SECONDS)
     except errors.CallTimeoutError:
         return True
     except errors.RemoteCallError:
-        return False
+        pass
+    await asyncio.sleep(PATIENCE_SECONDS)
     return False
 
 
-async def _end(
-    answer: asyncio.Task[bytes],
-    successor: asyncio.Task[connection.Connection | None],
-    *,
-    kept: connection.Connection | None,
-) -> None:
+async def _end(tasks: Sequence[asyncio.Task[Any]], *, kept: connection.Connection | None) -> None:
     """Cancel what still runs; close a connection that came too late."""
-    answer.cancel()
-    successor.cancel()
-    for result in await asyncio.gather(answer, successor, return_exceptions=True):
+    for task in tasks:
+        task.cancel()
+    for result in await asyncio.gather(*tasks, return_exceptions=True):
         if isinstance(result, connection.Connection) and result is not kept:
             await result.aclose()
