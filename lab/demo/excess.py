@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from batch_resources.resources import ZERO_BATCH, BatchResources
-from lab.judge.books import Origins
+from lab.judge.books import Origins, permitted
 from lab.judge.judging import Tolerance
 
 
@@ -33,11 +33,6 @@ class Holdings:
     def in_use(self) -> BatchResources:
         """Give K + Y."""
         return self.held + self.used
-
-    @property
-    def permitted(self) -> BatchResources:
-        """Give what may come of it without another word from anybody: max(K, A) + max(Y, C)."""
-        return self.held.at_least(self.offered) + self.used.at_least(self.capacity)
 
     def grew_from(self, before: Holdings | None) -> bool:
         """Tell whether a side has more than before."""
@@ -75,8 +70,8 @@ class ExcessMeter:
         if holdings.in_use.fits_in(origin):
             known.is_sold_twice = False
         elif holdings.grew_from(known.before):
-            older = known.origins.excusing(at_seconds)
-            known.is_sold_twice |= not any(holdings.in_use.fits_in(one) for one in older)
-        known.origins.note_permitted(holdings.permitted, at_seconds)
+            known.is_sold_twice |= not known.origins.excuse(holdings.in_use, at_seconds)
+        may_come = permitted(holdings.held, holdings.offered, holdings.used, holdings.capacity)
+        known.origins.note_permitted(may_come, at_seconds)
         known.before = holdings
         return known.is_sold_twice

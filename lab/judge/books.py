@@ -28,6 +28,13 @@ def total(amounts: Iterable[BatchResources]) -> BatchResources:
     return result
 
 
+def permitted(
+    requested: BatchResources, allocatable: BatchResources, used: BatchResources, capacity: BatchResources
+) -> BatchResources:
+    """Give what both may hold without another word from anybody: max(K, A) + max(Y, C)."""
+    return requested.at_least(allocatable) + used.at_least(capacity)
+
+
 @dataclass(slots=True)
 class Origins:
     """Remember the origins that a growth may still rest on.
@@ -60,13 +67,13 @@ class Origins:
         elif self.fits_since is None:
             self.fits_since = at
 
-    def excusing(self, at: float) -> tuple[BatchResources, ...]:
-        """Give the older origins on which a permission may still rest."""
+    def excuse(self, in_use: BatchResources, at: float) -> bool:
+        """Tell whether what is in use fits into an older origin on which a permission may still rest."""
         if self.fits_since is not None and at - self.fits_since >= self.flight_seconds:
             self.older.clear()
         while self.older and at - self.older[0][0] > self.fall_seconds:
             self.older.popleft()
-        return tuple(origin for _, origin in self.older)
+        return any(in_use.fits_in(origin) for _, origin in self.older)
 
 
 @dataclass(slots=True)
@@ -101,7 +108,7 @@ class NodeBooks:
         """Give what may be held by what is published and in force: P + max(K, A) + max(Y, C)."""
         allocatable = ZERO_BATCH if self.version is None else self.version.allocatable
         capacity = total(self.capacities.values())
-        return self.others + self.requested.at_least(allocatable) + self.used.at_least(capacity)
+        return self.others + permitted(self.requested, allocatable, self.used, capacity)
 
     def note(self, at: float) -> None:
         """Remember what is shown now, for as long as the order of events is in doubt."""

@@ -40,7 +40,7 @@ class _Growth:
     """Be a growth that is looked at again when the order of events is out of doubt."""
 
     finding: Finding
-    excusing: tuple[BatchResources, ...]
+    is_excused: bool
 
 
 def judge(events: Iterable[Event], node_of: Mapping[str, str], tolerance: Tolerance | None = None) -> Verdict:
@@ -155,8 +155,9 @@ class _Court:
             others=books.others,
             origin=origin,
         )
-        if not _sum(finding).fits_in(origin):
-            self._doubtful.append(_Growth(finding, books.origins.excusing(at)))
+        in_use = _sum(finding)
+        if not in_use.fits_in(origin):
+            self._doubtful.append(_Growth(finding, books.origins.excuse(in_use, at)))
 
     def _settle_doubts(self, now: float) -> None:
         waiting = []
@@ -169,7 +170,7 @@ class _Court:
 
     def _sort_in(self, growth: _Growth) -> None:
         finding = growth.finding
-        if any(_sum(finding).fits_in(origin) for origin in growth.excusing):
+        if growth.is_excused:
             self._after_falls.append(finding)
         elif self._may_have_been_room(finding):
             self._undecided.append(finding)
