@@ -105,16 +105,6 @@ async def list_nodes(client: KubeClient, selector: str = "") -> list[Node]:
     return sorted(found, key=lambda node: node.metadata.name)
 
 
-async def read_node(client: NodeStore, name: str) -> Node:
-    """Read one Node.
-
-    Raises:
-        CommandError: the Node is unknown, the call refused, or the API server did not answer.
-    """
-    with told(f"node {name!r}"):
-        return await client.get_node(name)
-
-
 async def find_node(client: NodeStore, name: str) -> Node | None:
     """Read one Node; None if there is none of that name.
 
