@@ -137,6 +137,13 @@ def expire(sends: Sends, *, now: float, lifetime_seconds: float) -> Sends:
     return tuple(send for send in sends if now - send.sent_at < lifetime_seconds)
 
 
+def lowest_possible(read: YarnResources, sends: Sends) -> YarnResources:
+    """Give the smallest capacity, per resource, that the node has or will have when an unconfirmed update lands."""
+    for send in unconfirmed(sends):
+        read = read.at_most(send.resources)
+    return read
+
+
 def highest_possible(read: YarnResources | None, sends: Sends) -> YarnResources | None:
     """Give the largest capacity, per resource, that the node has or may still get; None when nothing is known."""
     highest = read

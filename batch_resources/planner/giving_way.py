@@ -14,7 +14,7 @@ from batch_resources.ledger import Hold, ManagerObservation, ManagerPlan, NodeOb
 from batch_resources.planner.inputs import judge_inputs, used_by_yarn
 from batch_resources.planner.policy import Policy
 from batch_resources.resources import ZERO_YARN, BatchResources
-from batch_resources.sends import changes_value, unconfirmed
+from batch_resources.sends import changes_value, is_under_way, lowest_possible, unconfirmed
 
 
 def exceeds_origin(node: NodeObservation, policy: Policy, *, now: float) -> bool | None:
@@ -68,10 +68,10 @@ def _give_way(
     assert capacity is not None and used is not None  # noqa: S101, PT018  # see `_is_above`
     outstanding = unconfirmed(manager.sends)
     values = tuple(send.resources for send in outstanding)
-    lowest = capacity
-    for value in values:
-        lowest = lowest.at_most(value)
+    lowest = lowest_possible(capacity, manager.sends)
     planned = plan.next_value if plan.next_value is not None else lowest
+    if not plan.sends_update and not is_under_way(outstanding, planned):
+        planned = planned.at_most(lowest)  # a growth that the mode withholds is none of giving way's business
     grace = policy.giving_way.grace_seconds
     level, falls_at = highest_target(manager.levels, plan.target or planned, now=now, length_seconds=grace)
     situation = Situation(

@@ -185,3 +185,12 @@ def test_two_growths_of_one_decision_fit_into_the_claim_together() -> None:
     assert first is not None
     assert second is not None
     assert (first + second).fits_in(yarn(12, 40960))
+
+
+@pytest.mark.parametrize("sends", [(), (Send(resources=yarn(12, 12288), sent_at=NOW - 3, answered_at=NOW - 3),)])
+def test_giving_way_never_sends_a_growth_that_the_mode_withholds(sends: tuple[Send, ...]) -> None:
+    back = _manager(capacity=yarn(2, 8192), used=yarn(12, 4096), sends=sends)
+    plan = plan_node(_node(back, permissions=_open(settle_since=NOW - 4, requested=None)), ALL, now=NOW).managers[0]
+    assert plan.target == yarn(20, 65536)
+    assert plan.sends_update  # a deadline may be running at the ResourceManager, and is called off
+    assert plan.next_value == yarn(2, 8191)
