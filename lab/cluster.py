@@ -256,7 +256,7 @@ class Lab:
             for application in self._applications:
                 application.kill()
             self._applications.clear()
-            self._yarn.kill_applications()
+            self._yarn.clear()
             self._yarn.reset_capacities()
 
     def describe(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Iterable
 from typing import Any, Final
@@ -122,6 +123,24 @@ class Yarn:
             if not node_manager.is_running:
                 node_manager.start()
         self.wait_for_nodes()
+
+    def clear(self) -> None:
+        """End all applications; where something is still held then, start the RM and the NodeManagers anew.
+
+        So what one test leaves behind, a container that the RM goes on counting, say, spoils no other test.
+
+        Raises:
+            LabError: something is held even so.
+        """
+        try:
+            self.kill_applications()
+        except LabError as error:
+            print(f"YARN is started anew: {str(error).splitlines()[0]}", file=sys.stderr)
+            for node_manager in self._own():
+                node_manager.stop()
+            self.stop_rm()
+            self.start()
+            self.kill_applications()
 
     def kill_applications(self) -> None:
         """Kill every application that has not finished and wait until no node is used.

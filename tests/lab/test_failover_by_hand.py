@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from lab.hadoop.pair import IDS, Pair
+from tests.contract.hadoop.backend import until
 from tests.lab.failover_load import SOON_SECONDS, under_load
 from yarn_copilot.hadoop import configuration, errors
 from yarn_copilot.hadoop.client import ResourceManagerClient
-from yarn_copilot.hadoop.model import HAServiceState, NodeId, NodeResourceUpdate, Resource
+from yarn_copilot.hadoop.model import HAServiceState, NodeId, NodeResourceUpdate, NodeState, Resource
 
 pytestmark = pytest.mark.lab
 
@@ -24,6 +25,18 @@ def manual() -> Iterator[Pair]:
     """Run a pair that an administrator switches."""
     with Pair(zookeeper=False) as pair:
         yield pair
+
+
+@pytest.fixture(autouse=True)
+async def registered(manual: Pair) -> None:
+    """Begin when the active one knows the NodeManager: the test before may have changed the roles."""
+    cluster = configuration.read_clusters(manual.conf_dir)["default"]
+    async with ResourceManagerClient(cluster, user="yarn", call_timeout_seconds=20) as client:
+
+        async def is_known() -> bool:
+            return any(report.state is NodeState.RUNNING for report in await client.get_cluster_nodes())
+
+        await until(is_known, seconds=60)
 
 
 async def test_administrator_swaps_the_roles(manual: Pair) -> None:

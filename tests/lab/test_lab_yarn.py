@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab.cluster import Lab
+from lab.errors import LabError
 from lab.hadoop.application import EXIT_ABORTED, EXIT_PREEMPTED
 from lab.hadoop.options import YarnOptions
 from lab.processes import probes
@@ -115,6 +116,26 @@ def test_tidied_lab_has_no_application_and_the_floor_again(lab: Lab) -> None:
     lab.yarn.resource_manager.pause()
     lab.yarn.node_managers[1].kill()
     lab.tidy()
+    node_ids = [each.node_id for each in lab.yarn.node_managers]
+    assert [lab.yarn.used(node_id) for node_id in node_ids] == [(0, 0)] * 3
+    assert [lab.yarn.capacity(node_id) for node_id in node_ids] == [(1024, 1)] * 3
+
+
+def test_what_cannot_be_ended_is_gone_after_a_new_start(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    _give_room(lab)
+    lab.submit().ask(count=2)
+    end = lab.yarn.kill_applications
+    calls: list[str] = []
+
+    def fail_once() -> None:
+        calls.append("end")
+        if len(calls) == 1:
+            raise LabError("no node is used: not within 60 s")
+        end()
+
+    monkeypatch.setattr(lab.yarn, "kill_applications", fail_once)
+    lab.tidy()
+    assert len(calls) == 2
     node_ids = [each.node_id for each in lab.yarn.node_managers]
     assert [lab.yarn.used(node_id) for node_id in node_ids] == [(0, 0)] * 3
     assert [lab.yarn.capacity(node_id) for node_id in node_ids] == [(1024, 1)] * 3
