@@ -64,12 +64,12 @@ class Judge:
                     f"{node}: {pick(sides.booked)} booked and {pick(sides.used)} used of {high} {resource}"
                 )
 
-    def judge_offer(self, node: str, booked: BatchResources, before: BatchResources, after: BatchResources) -> None:
+    def judge_offer(self, node: str, sides: Sides, before: BatchResources, after: BatchResources) -> None:
         """Judge an update as it is sent.
 
         Args:
             node: the node.
-            booked: what Kubernetes has booked.
+            sides: the node at that moment, which may be later than the last look at it.
             before: the most that YARN was offered before.
             after: the same with this update.
 
@@ -77,6 +77,7 @@ class Judge:
             SoldTwiceError: the growth is wrong already.
         """
         for resource, pick in RESOURCES:
-            high = self.highest[(node, resource)]
-            if pick(after) > pick(before) and pick(booked) + pick(after) > high:
-                raise SoldTwiceError(f"{node}: {pick(booked)} booked, {pick(after)} offered of {high} {resource}")
+            # An origin that rose since the last look counts already; nothing else may raise H.
+            high, booked = max(self.highest[(node, resource)], pick(sides.origin)), pick(sides.booked)
+            if pick(after) > pick(before) and booked + pick(after) > high:
+                raise SoldTwiceError(f"{node}: {booked} booked, {pick(after)} offered of {high} {resource}")

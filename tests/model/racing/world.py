@@ -156,7 +156,7 @@ class RacingWorld(World):
                     is_it = (other, node_id) == (cluster, update.node_id)
                     after = after + (offered.at_least(to_batch(update.resource)) if is_it else offered)
                 try:
-                    self.judge.judge_offer(name, self.kube.booked(name), before, after)
+                    self.judge.judge_offer(name, self.sides(name), before, after)
                 except SoldTwiceError as problem:
                     self.problem = problem  # raised at the next look: here it would only end a task of the product
 

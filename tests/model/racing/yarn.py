@@ -146,6 +146,9 @@ class LateResourceManager(FakeResourceManager):
                     manager.adopted, manager.told = manager.told, None
                 continue
             manager.heartbeats += 1
+            if not any(message.node_id == node_id for message in self.unscheduled):
+                # Use is hidden while the scheduler takes a total over; it hears the next report after that.
+                manager.zero_until = min(manager.zero_until, self._clock.monotonic())
             if self.answers_are_lost:
                 manager.told = self.reports[node_id].capability
             else:
