@@ -87,9 +87,9 @@ def test_groups_that_the_executor_made_are_completed_and_its_values_stay(
             values = machine.tree.values(path)
             assert (values.cpu, values.memory_bytes) == (2048, 256 * MIB)
         # The executor places tasks without the agent, which sees them at its next look.
-        states = running.agent.adopter.states
+        adopter = running.agent.adopter
         probes.wait_until(
-            lambda: {name: states[name].path for name in paths if name in states} == paths,
+            lambda: paths.items() <= {name: state.path for name, state in adopter.states.items()}.items(),
             what=f"the agent knows {paths}",
             timeout_seconds=60,
         )
