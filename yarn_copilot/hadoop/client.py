@@ -2,7 +2,8 @@
 """Ask and tell the ResourceManager of one cluster.
 
 Satisfies the port `ResourceManager` of `yarn_copilot.controller.ports` by shape. Two connections per active
-ResourceManager, one for each protocol; any number of calls at once on each.
+ResourceManager, one for each protocol; any number of calls at once on each. Both go to the same instance: what one of
+them finds out, the other knows.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from types import TracebackType
 from typing import Final
 
 from yarn_copilot.hadoop import connection, errors, failover
+from yarn_copilot.hadoop.active import ActiveOne
 from yarn_copilot.hadoop.addresses import Address
 from yarn_copilot.hadoop.authentication import Identity
 from yarn_copilot.hadoop.configuration import ClusterConfiguration
@@ -88,6 +90,7 @@ class ResourceManagerClient:
             identity=identity,
         )
         self._clock = clock or _SystemClock()
+        self._active = ActiveOne()
         self._client_port = self._caller(cluster.client_addresses, application_client.PROTOCOL, CLIENT_PROBE)
         self._admin_port = self._caller(cluster.admin_addresses, administration.PROTOCOL, ADMIN_PROBE)
         self._node_reports = node_reports.NodeReportDecoder()
@@ -279,4 +282,4 @@ class ResourceManagerClient:
         async def connect(address: Address) -> connection.Connection:
             return await connection.open_connection(address, protocol=protocol, options=self._options)
 
-        return failover.FailoverCaller(addresses, connect=connect, clock=self._clock, probe=probe)
+        return failover.FailoverCaller(addresses, connect=connect, clock=self._clock, probe=probe, active=self._active)

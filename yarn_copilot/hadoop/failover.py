@@ -2,9 +2,10 @@
 """Make calls on the ResourceManager that is active, among the addresses of one cluster's protocol.
 
 One connection at a time, to the address that worked last; opened by the call that needs it and shared by all calls
-of the moment. It is left when it ends, when its server says that it is on standby, or when it is silent. With several
-addresses and a probe the active one is then searched (`searching`) for as long as the call's deadline allows, and
-while a call waits for its answer as well (`succession`); with one address it is dialled anew.
+of the moment. It is left when it ends, when its server says that it is on standby, when it is silent, or when a caller
+of another protocol has found another one active (`active`). With several addresses and a probe the active one is then
+searched (`searching`) for as long as the call's deadline allows, and while a call waits for its answer as well
+(`succession`); with one address it is dialled anew.
 
 A call that changes something is sent again only when the server certainly did nothing with it. Where it may have
 arrived, the caller gets the error and decides after reading back.
@@ -18,6 +19,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from yarn_copilot.hadoop import connection, errors, searching, succession
+from yarn_copilot.hadoop.active import ActiveOne
 from yarn_copilot.hadoop.addresses import Address
 
 logger = logging.getLogger(__name__)
@@ -69,6 +71,7 @@ class FailoverCaller:
         connect: Connector,
         clock: MonotonicClock,
         probe: searching.Probe | None = None,
+        active: ActiveOne | None = None,
     ) -> None:
         """Remember the addresses; nothing is opened yet.
 
@@ -77,6 +80,8 @@ class FailoverCaller:
             connect: opens a connection or raises `HadoopRPCError`.
             clock: measures what is left of a deadline between tries.
             probe: tells the active one of several addresses; needed where there are several.
+            active: which one that is, shared with the callers of other protocols, whose addresses have the same order;
+                None: shared with nobody.
         """
         if len(addresses) > 1 and probe is None:
             raise ValueError("several addresses need a probe")
@@ -84,7 +89,7 @@ class FailoverCaller:
         self._connect = connect
         self._clock = clock
         self._probe = probe if self.has_alternatives else None
-        self._index = 0
+        self._active = active or ActiveOne()
         self._link: _Link | None = None
         self._retired: list[connection.Connection] = []
         self._opening = asyncio.Lock()
@@ -93,7 +98,7 @@ class FailoverCaller:
     @property
     def current_address(self) -> Address:
         """Name the address that the next call goes to first."""
-        return self._addresses[self._index]
+        return self._addresses[self._active.index]
 
     @property
     def has_alternatives(self) -> bool:
@@ -121,7 +126,7 @@ class FailoverCaller:
             if is_read and self.has_alternatives:
                 seconds = min(seconds, READ_TRY_PART * timeout_seconds)
             try:
-                return await self._call_on(link, succession.Call(method, request), seconds)
+                return await self._call_on(link, succession.Call(method, request, is_read), seconds)
             except errors.HadoopRPCError as error:
                 tries_left = None if tries_left is None else tries_left - 1
                 if not self._may_try_again(error, is_read=is_read, tries_left=tries_left):
@@ -133,16 +138,15 @@ class FailoverCaller:
     async def _call_on(self, link: connection.Connection, wanted: succession.Call, seconds: float) -> bytes:
         """Make a call; end it where its server is silent and another one has become active."""
         if self._probe is None:
-            return await link.call(*wanted, timeout_seconds=seconds)
+            return await link.call(wanted.method, wanted.request, timeout_seconds=seconds)
         others = [address for address in self._addresses if address != link.address]
         search = searching.ActiveSearch(others, connect=self._connect, probe=self._probe)
-        answer = await succession.call(link, wanted, timeout_seconds=seconds, probe=self._probe, search=search)
+        successor = succession.Succession(self._probe, search, self._active.change())
+        answer = await succession.call(link, wanted, timeout_seconds=seconds, successor=successor)
         if isinstance(answer, bytes):
             return answer
         await self._succeed(link, answer)
-        raise errors.CallTimeoutError(
-            f"{wanted.method} on {link.address}: no answer, and {answer.address} is the active one now"
-        )
+        raise succession.given_up(wanted, silent=link.address, active=answer.address)
 
     async def aclose(self) -> None:
         """Close what is open; calls in flight and later ones fail with `ClientClosedError`."""
@@ -179,7 +183,7 @@ class FailoverCaller:
             if self._is_closed:
                 raise errors.ClientClosedError("the client is closed")
             now = self._clock.monotonic()
-            if self._link is not None and self._link.is_usable(now):
+            if self._link is not None and self._link.is_usable(now) and self._is_at_active(self._link):
                 if self._link.is_due(now):
                     await self._renew(self._link, deadline)
                 return self._link.connection
@@ -188,10 +192,14 @@ class FailoverCaller:
             self._link = _Link(opened, self._clock.monotonic())
             return opened
 
+    def _is_at_active(self, link: _Link) -> bool:
+        return link.connection.address == self.current_address
+
     async def _open(self, deadline: float) -> connection.Connection:
         seconds = OPENING_PART * max(0.0, deadline - self._clock.monotonic())
         if self._probe is not None:
-            preferred = (*self._addresses[self._index :], *self._addresses[: self._index])
+            first = self._active.index
+            preferred = (*self._addresses[first:], *self._addresses[:first])
             search = searching.ActiveSearch(preferred, connect=self._connect, probe=self._probe)
             found = await search.run(timeout_seconds=seconds)
             self._choose(found.address)
@@ -203,9 +211,8 @@ class FailoverCaller:
             raise errors.ConnectError(f"cannot connect to {self.current_address} within the deadline") from error
 
     def _choose(self, address: Address) -> None:
-        if address != self.current_address:
+        if self._active.found(self._addresses.index(address)):
             logger.info("Changed to another ResourceManager", extra={"rm": str(address)})
-        self._index = self._addresses.index(address)
 
     async def _succeed(self, silent: connection.Connection, found: connection.Connection) -> None:
         """Use a connection to another one from now on, unless another call has changed already."""

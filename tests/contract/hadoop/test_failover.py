@@ -15,11 +15,14 @@ import pytest
 from lab.embedded.yarn import EmbeddedYarn, EmbeddedYarnOptions, faults
 from tests.contract.hadoop.backend import settled
 from tests.contract.hadoop.pairs import NODE, activate, cluster_of, pair, swap
-from yarn_copilot.hadoop import errors
+from yarn_copilot.hadoop import errors, failover, searching, succession
+from yarn_copilot.hadoop.active import ActiveOne
 from yarn_copilot.hadoop.addresses import Address
-from yarn_copilot.hadoop.client import ResourceManagerClient
+from yarn_copilot.hadoop.client import ADMIN_PROBE, ResourceManagerClient
 from yarn_copilot.hadoop.configuration import ClusterConfiguration, ResourceManagerAddresses
+from yarn_copilot.hadoop.connection import Connection, ConnectionOptions, open_connection
 from yarn_copilot.hadoop.model import HAServiceState, NodeResourceUpdate, Resource
+from yarn_copilot.hadoop.protocols import administration
 
 UPDATE = [NodeResourceUpdate(NODE, Resource(2048, 2))]
 WRITE = "updateNodeResource"
@@ -208,6 +211,84 @@ async def test_read_in_flight_at_a_silent_server_is_answered_by_the_one_that_tak
         await activate(rm2)
         assert [len(await read) for read in reads] == [1, 1, 1]
         assert rm2.calls["getClusterNodes"] == 3
+
+
+async def test_read_back_after_an_update_at_a_silent_server_goes_to_the_one_that_took_over() -> None:
+    async with pair() as (rm1, rm2), client_of(cluster_of(rm1, rm2), seconds=600) as client:
+        await client.get_cluster_nodes()
+        await client.update_node_resource(UPDATE)
+        rm1.faults.add(faults.silent(is_executed=False), times=None)
+        update = asyncio.create_task(client.update_node_resource(UPDATE))
+        await settled(lambda: rm1.calls[WRITE] == 2)
+        await activate(rm2)
+        with pytest.raises(errors.CallTimeoutError, match="read what is in force there before it is sent again"):
+            await update
+        before = rm1.calls.copy()
+        assert len(await client.get_cluster_nodes()) == 1
+        assert rm2.calls["getClusterNodes"] == 1
+        assert (rm1.calls["getClusterNodes"], rm1.calls[READ_PROBE]) == (before["getClusterNodes"], before[READ_PROBE])
+
+
+async def test_update_after_a_read_at_a_silent_server_goes_to_the_one_that_took_over() -> None:
+    async with pair() as (rm1, rm2), client_of(cluster_of(rm1, rm2), seconds=600) as client:
+        await client.update_node_resource(UPDATE)
+        await client.get_cluster_nodes()
+        rm1.faults.add(faults.silent(is_executed=False), times=None)
+        read = asyncio.create_task(client.get_cluster_nodes())
+        await settled(lambda: rm1.calls["getClusterNodes"] == 2)
+        await activate(rm2)
+        await read
+        await client.update_node_resource(UPDATE)
+        assert accepted(rm1, rm2) == [1, 1]
+        assert rm1.calls[WRITE] == 1
+
+
+def admin_caller(active: ActiveOne, *managers: EmbeddedYarn) -> failover.FailoverCaller:
+    """Give a caller of the admin ports that shares what it knows."""
+    options = ConnectionOptions(user="yarn", connect_timeout_seconds=5, max_response_bytes=1_000_000)
+
+    async def connect(address: Address) -> Connection:
+        return await open_connection(address, protocol=administration.PROTOCOL, options=options)
+
+    addresses = cluster_of(*managers).admin_addresses
+    return failover.FailoverCaller(addresses, connect=connect, clock=time, probe=ADMIN_PROBE, active=active)
+
+
+# One that finds out by itself that its server is silent has used up this time when it does.
+ALONE_SECONDS = succession.PATIENCE_SECONDS + searching.PROBE_TIMEOUT_SECONDS
+
+
+async def test_update_in_flight_at_a_silent_server_is_given_up_when_another_caller_knows_the_active_one() -> None:
+    async with pair(active=(True, True)) as (rm1, rm2):
+        active = ActiveOne()
+        caller = admin_caller(active, rm1, rm2)
+        await caller.call(*ADMIN_PROBE, timeout_seconds=20, is_read=True)
+        silent = (rm1, rm2)[active.index]
+        silent.faults.add(faults.silent(is_executed=False), times=None)
+        request = administration.encode_update_node_resource(UPDATE)
+        update = asyncio.create_task(caller.call(WRITE, request, timeout_seconds=ALONE_SECONDS, is_read=False))
+        await settled(lambda: silent.calls[WRITE] == 1)
+        active.found(1 - active.index)
+        with pytest.raises(errors.CallTimeoutError, match="is the active one now"):
+            await update
+        await caller.aclose()
+        assert accepted(rm1, rm2) == [0, 0]
+
+
+async def test_update_in_flight_at_a_slow_server_is_waited_for_although_another_caller_went_elsewhere() -> None:
+    async with pair(active=(True, True)) as (rm1, rm2):
+        active = ActiveOne()
+        caller = admin_caller(active, rm1, rm2)
+        await caller.call(*ADMIN_PROBE, timeout_seconds=20, is_read=True)
+        slow, other = (rm1, rm2) if active.index == 0 else (rm2, rm1)
+        slow.faults.add(faults.slow(1.0), method=WRITE)
+        request = administration.encode_update_node_resource(UPDATE)
+        update = asyncio.create_task(caller.call(WRITE, request, timeout_seconds=60, is_read=False))
+        await settled(lambda: slow.calls[WRITE] == 1)
+        active.found(1 - active.index)
+        await update
+        await caller.aclose()
+        assert accepted(slow, other) == [1, 0]
 
 
 async def test_slow_update_is_waited_for_although_another_claims_to_be_active() -> None:
