@@ -144,9 +144,12 @@ class _Clients:
     resource_manager: ResourceManager
     scheduler: RestSchedulerReader | None
     queues: RestResourceManagerClient | None
+    labels: ResourceManagerClient | None
 
     async def aclose(self) -> None:
         await self.resource_manager.aclose()
+        if self.labels is not None:
+            await self.labels.aclose()
         if self.scheduler is not None:
             await self.scheduler.aclose()
         if self.queues is not None:
@@ -170,17 +173,21 @@ class ClusterClients:
             ConfigError: the cluster cannot be reached in the way that the settings say.
         """
         client = resource_manager(cluster, self._hadoop, self._clock)
+        transport = transport_of(self._hadoop, cluster.id)
         scheduler = queues = None
         if cluster.web_addresses:
             web = web_transport(cluster, self._hadoop, max_response_bytes=_NODE_BYTES_MAX)
             scheduler = RestSchedulerReader(web)
             queues = RestResourceManagerClient(web_transport(cluster, self._hadoop))
-        self._open[cluster.id] = _Clients(client, scheduler, queues)
+        # A client of its own, which connects with its first call: the guard in front of the other one has no labels.
+        labels = rpc_client(cluster, self._hadoop, self._clock) if transport is Transport.RPC else None
+        self._open[cluster.id] = _Clients(client, scheduler, queues, labels)
         return ClusterPort(
             resource_manager=client,
             scheduler=scheduler,
+            labels=labels,
             partitions=PartitionDemandReader(queues),
-            addresses=addresses_of(cluster, transport_of(self._hadoop, cluster.id)),
+            addresses=addresses_of(cluster, transport),
             heartbeat_seconds=cluster.heartbeat_seconds,
         )
 

@@ -81,7 +81,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "error": "class of an error",
     "hash": "short hash of the settings in force",
     "kind": "nodes, pods or nodemetrics",
-    "loop": "cluster_view, planning, node_capacity, third_party, demand or queues",
+    "loop": "cluster_view, planning, node_capacity, third_party, fresh_reads, demand, queues or node_labels",
     "node": "name of the Kubernetes node",
     "node_id": "host:port of a NodeManager, as the ResourceManager lists it",
     "partition": "a YARN partition (node label); the default one is the empty text",

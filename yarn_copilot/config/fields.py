@@ -55,6 +55,8 @@ class SettingField:
         """Say which values are allowed, as the end of a sentence."""
         if self.kind == "map" and self.choices:
             text = "a map from names to one of " + ", ".join(self.choices)
+        elif self.kind == "map":
+            text = f"a map from names to {_KIND_WORDS_OF_MANY[self.entry_kind]}"
         elif self.choices:
             text = "one of " + ", ".join(self.choices)
         else:
@@ -77,9 +79,10 @@ _KIND_WORDS: Final[Mapping[str, str]] = {
     "integer": "a whole number",
     "text": "a text",
     "boolean": "true or false",
-    "map": "a map from names to whole numbers",
+    "map": "a map",
     "list": "a list",
 }
+_KIND_WORDS_OF_MANY: Final[Mapping[str, str]] = {"number": "numbers", "integer": "whole numbers", "text": "texts"}
 
 
 @lru_cache(maxsize=4)

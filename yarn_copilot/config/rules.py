@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from yarn_copilot.config.selectors import SelectorError, parse_selector
-from yarn_copilot.config.settings import CpuUnit, Settings
+from yarn_copilot.config.settings import CpuUnit, Settings, Transport
 
 RULE_SENTENCES: Final[tuple[str, ...]] = (
     "`kubernetes.request_timeout_seconds` and `hadoop.call_timeout_seconds` are below "
@@ -36,12 +36,15 @@ RULE_SENTENCES: Final[tuple[str, ...]] = (
     "annotation that it removes for a moment.",
     "With `capacity.giving_way.forced`, `node_agents` are enabled, with `tls` and a `token_file`.",
     "`yarn.confirm_interval_seconds` is at most `yarn.poll_interval_seconds`.",
+    "Label keys of `node_labels` are Kubernetes label keys, attribute names have letters, digits, '-' and '_'; "
+    "labels and attributes need `hadoop.transport: rpc` for every cluster.",
     "Selectors have the equality form: `key=value` or `key!=value`, comma separated.",
     "Weights of `node_managers.cluster_weights` are from 1 to 1000000.",
     "`leader_election.lease_name` and `leader_election.namespace` are Kubernetes names.",
 )
 """Say the rules for the reference page, where the functions below say them for one broken value."""
 
+_ATTRIBUTE_NAME: Final = re.compile(r"^[0-9a-zA-Z][0-9a-zA-Z_-]{0,254}$")
 _DNS_NAME: Final = re.compile(r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")
 _DNS_LABEL: Final = re.compile(r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
 
@@ -204,6 +207,30 @@ def _weights(settings: Settings) -> Iterator[Problem]:
             )
 
 
+def _labels(settings: Settings) -> Iterator[Problem]:
+    labels = settings.node_labels
+    for path, key in (
+        ("node_labels.partition_label", labels.partition_label),
+        *((f"node_labels.attributes.{key}", key) for key in labels.attributes),
+    ):
+        try:
+            if key is not None:
+                parse_selector(f"{key}=x")
+        except SelectorError as error:
+            yield Problem(path, str(error))
+    for key, name in labels.attributes.items():
+        if not _ATTRIBUTE_NAME.match(name):
+            yield Problem(
+                f"node_labels.attributes.{key}",
+                f"is {name[:64]!r} but must be an attribute name: letters, digits, '-' and '_'",
+            )
+    if len(set(labels.attributes.values())) < len(labels.attributes):
+        yield Problem("node_labels.attributes", "maps two labels to one attribute; each needs a name of its own")
+    transports = (settings.hadoop.transport, *settings.hadoop.cluster_transports.values())
+    if (labels.partition_label or labels.attributes) and Transport.REST in transports:
+        yield Problem("node_labels", "needs hadoop.transport rpc: the web services cannot write node attributes")
+
+
 def _names(settings: Settings) -> Iterator[Problem]:
     election = settings.leader_election
     if not _DNS_NAME.match(election.lease_name):
@@ -226,6 +253,7 @@ _RULES: Final[tuple[Callable[[Settings], Iterator[Problem]], ...]] = (
     _forced,
     _selectors,
     _weights,
+    _labels,
     _election,
     _names,
 )

@@ -104,6 +104,7 @@ class ClusterSet:
                 self._keep("cluster_view", loops.poller.run),
                 self._keep("node_capacity", loops.capacity.run),
                 self._keep("queues", loops.queues.run),
+                self._keep("node_labels", loops.node_labels.run),
             ]
 
     async def _end_loops(self, id_: str) -> None:

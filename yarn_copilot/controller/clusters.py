@@ -11,11 +11,12 @@ from yarn_copilot.controller.cluster_view.poller import ClusterPoller
 from yarn_copilot.controller.context import LoopContext
 from yarn_copilot.controller.memory import ManagerMemory
 from yarn_copilot.controller.node_capacity.reconciler import CapacityReconciler
+from yarn_copilot.controller.node_labels.loop import NodeLabelLoop
 from yarn_copilot.controller.notices import NodeNotices
-from yarn_copilot.controller.ports import PartitionReader, ResourceManager, SchedulerReader
+from yarn_copilot.controller.ports import LabelKeeper, PartitionReader, ResourceManager, SchedulerReader
 from yarn_copilot.controller.queues.reader import QueueReader
 from yarn_copilot.controller.state.cluster import ClusterState
-from yarn_copilot.controller.translation import to_poll_settings
+from yarn_copilot.controller.translation import to_label_rules, to_poll_settings
 from yarn_copilot.hadoop.errors import NodeRefusedError, UnrecognizedNodeError
 
 
@@ -28,6 +29,7 @@ class ClusterPort:
         addresses: where it connects to, for people.
         heartbeat_seconds: NodeManager heartbeat interval from the cluster's own configuration.
         partitions: reads what labelled partitions wait for; without it that is unknown.
+        labels: reads and writes partitions and attributes; None where the transport cannot.
         scheduler: reads what the ResourceManager's scheduler works with; without it mode strict lowers no claim.
     """
 
@@ -36,6 +38,7 @@ class ClusterPort:
     heartbeat_seconds: float
     scheduler: SchedulerReader | None = None
     partitions: PartitionReader | None = None
+    labels: LabelKeeper | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,6 +49,7 @@ class ClusterLoops:
     poller: ClusterPoller
     capacity: CapacityReconciler
     queues: QueueReader
+    node_labels: NodeLabelLoop
 
     def apply(self, settings: Settings) -> None:
         """Take over the reloadable settings."""
@@ -53,6 +57,7 @@ class ClusterLoops:
         self.capacity.unrecognized_backoff_max_seconds = settings.yarn.unrecognized_backoff_max_seconds
         self.queues.interval_seconds = settings.yarn.queue_interval_seconds
         self.queues.quiet_seconds = settings.capacity.strict.yarn_quiet_seconds
+        self.node_labels.interval_seconds = settings.node_labels.interval_seconds
 
 
 def build_cluster(
@@ -113,6 +118,14 @@ def build_cluster(
             interval_seconds=settings.yarn.queue_interval_seconds,
             partitions=port.partitions,
             on_demand=on_demand,
+        ),
+        node_labels=NodeLabelLoop(
+            state,
+            port.labels,
+            context=context,
+            notices=notices,
+            rules=to_label_rules(settings),
+            interval_seconds=settings.node_labels.interval_seconds,
         ),
     )
     loops.apply(settings)

@@ -173,6 +173,10 @@ class NodeNotices:
         reason = Reason.TASKS_KILLED if was_enough else Reason.TASKS_NOT_KILLED
         self._tell(node, "Warning", reason, f"{manager.key.node_id} of cluster {manager.key.cluster}: {message}")
 
+    def tell_label_refused(self, node: str, message: str) -> None:
+        """Tell that YARN does not take a partition that a Node's label asks for."""
+        self._tell(node, "Warning", Reason.NODE_LABEL_REFUSED, message)
+
     def tell_foreign_writer(self, node: str, claimed: str) -> None:
         """Log that somebody else changed our entry; the Event follows with the next plan."""
         logger.warning("Our entry was changed by somebody else", extra={"node": node, "now": claimed})

@@ -7,12 +7,14 @@ joins both. Everything here is asynchronous I/O with a deadline inside the adapt
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from batch_resources.resources import BatchResources
 from yarn_copilot.hadoop.model import (
+    AttributeOperation,
     ClusterMetrics,
+    NodeAttribute,
     NodeId,
     NodeReport,
     NodeResourceUpdate,
@@ -109,6 +111,33 @@ class MakeNodeAgent(Protocol):
     """Reach the agent at an address, IP:PORT; nothing is sent yet."""
 
     def __call__(self, address: str) -> NodeAgent: ...
+
+
+class LabelKeeper(Protocol):
+    """Read and write one YARN cluster's partitions (node labels) and node attributes.
+
+    Every method raises a `HadoopRPCError` and ends within the call deadline.
+    """
+
+    async def get_nodes_to_labels(self) -> Mapping[NodeId, tuple[str, ...]]:
+        """Read the labels of the nodes that have some; a port of 0 stands for the whole host."""
+
+    async def get_nodes_to_attributes(self) -> Mapping[str, tuple[NodeAttribute, ...]]:
+        """Read the attributes of all hosts, by name without a port."""
+
+    async def replace_labels_on_nodes(
+        self, labels: Mapping[NodeId, Iterable[str]], *, fail_on_unknown_nodes: bool = True
+    ) -> None:
+        """Give nodes these labels instead of what they have; all or nothing."""
+
+    async def map_attributes_to_nodes(
+        self,
+        operation: AttributeOperation,
+        attributes: Mapping[str, Iterable[NodeAttribute]],
+        *,
+        fail_on_unknown_nodes: bool = True,
+    ) -> None:
+        """Change attributes of hosts."""
 
 
 class PodLister(Protocol):

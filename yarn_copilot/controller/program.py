@@ -38,7 +38,13 @@ from yarn_copilot.controller.state.pods import PodLedger, PodReducer
 from yarn_copilot.controller.state.selectors import LabelSelector
 from yarn_copilot.controller.steps import StepListener, ignore
 from yarn_copilot.controller.third_party.reconciler import ClaimReconciler
-from yarn_copilot.controller.translation import to_agent_settings, to_book_settings, to_node_modes, to_policy
+from yarn_copilot.controller.translation import (
+    to_agent_settings,
+    to_book_settings,
+    to_label_rules,
+    to_node_modes,
+    to_policy,
+)
 from yarn_copilot.controller.watches import KubernetesWatches
 from yarn_copilot.kube.client import KubeClient
 from yarn_copilot.observability.metrics import Metrics
@@ -106,6 +112,7 @@ class Controller:
             host_selector,
             physical_cpu=settings.capacity.cpu_unit is CpuUnit.PHYSICAL,
             modes=to_node_modes(settings),
+            mapped_labels=to_label_rules(settings).keys,
         )
         self.reduce_pod = PodReducer(LabelSelector.parse(managers.pod_selector))
         self.nodes = NodeTable(intake.node_changed)

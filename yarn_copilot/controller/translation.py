@@ -15,6 +15,7 @@ from yarn_copilot.config.settings import CapacitySettings, GivingWaySettings, Se
 from yarn_copilot.controller.cluster_view.poller import PollSettings
 from yarn_copilot.controller.manager_reports import BookSettings
 from yarn_copilot.controller.node_agents.loop import AgentSettings
+from yarn_copilot.controller.node_labels.plan import LabelRules
 from yarn_copilot.controller.state.selectors import LabelSelector
 
 
@@ -112,6 +113,12 @@ def to_book_settings(settings: Settings) -> BookSettings:
         default_mode=Mode(settings.capacity.default_mode.value),
         cluster_modes={id_: Mode(mode.value) for id_, mode in settings.capacity.cluster_modes.items()},
     )
+
+
+def to_label_rules(settings: Settings) -> LabelRules:
+    """Give what is mapped from labels of Nodes to partitions and attributes."""
+    labels = settings.node_labels
+    return LabelRules(partition_label=labels.partition_label, attributes=labels.attributes)
 
 
 def to_node_modes(settings: Settings) -> list[tuple[LabelSelector, Mode]]:

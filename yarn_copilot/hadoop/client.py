@@ -177,6 +177,15 @@ class ResourceManagerClient:
         request = applications.encode_get_nodes_to_labels()
         return applications.decode_nodes_to_labels(await self._read(applications.GET_NODES_TO_LABELS, request))
 
+    async def get_nodes_to_attributes(self) -> Mapping[str, tuple[NodeAttribute, ...]]:
+        """Read the attributes of all hosts, by name without a port; a host without any may be missing.
+
+        Raises:
+            HadoopRPCError: no answer, or one that does not decode.
+        """
+        body = await self._read(applications.GET_NODES_TO_ATTRIBUTES, applications.encode_get_nodes_to_attributes())
+        return applications.decode_nodes_to_attributes(body)
+
     async def replace_labels_on_nodes(
         self, labels: Mapping[NodeId, Iterable[str]], *, fail_on_unknown_nodes: bool = True
     ) -> None:

@@ -21,6 +21,7 @@ class Reason(StrEnum):
     NODE_MANAGER_NOT_WRITABLE = "NodeManagerNotWritable"
     NODE_MANAGER_UNMATCHED = "NodeManagerNotMatched"
     NODE_MANAGER_NOT_RUNNING = "NodeManagerNotRunning"
+    NODE_LABEL_REFUSED = "NodeLabelRefused"
     CLAIM_REFUSED = "ClaimRefused"
     CLUSTER_UNKNOWN = "YarnClusterUnknown"
     FLOOR_OVERCOMMIT = "FloorExceedsOrigin"

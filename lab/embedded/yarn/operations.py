@@ -52,7 +52,11 @@ class OperationsService:
 
     def client_methods(self) -> Mapping[str, Method]:
         """Give method names of the client protocol to functions."""
-        return {"getApplications": self.get_applications, "getNodeToLabels": self.get_nodes_to_labels}
+        return {
+            "getApplications": self.get_applications,
+            "getNodeToLabels": self.get_nodes_to_labels,
+            "getNodesToAttributes": self.get_nodes_to_attributes,
+        }
 
     def admin_methods(self) -> Mapping[str, Method]:
         """Give method names of the administration protocol to functions."""
@@ -133,6 +137,16 @@ class OperationsService:
                 entry.node_id.host, entry.node_id.port = node_id.host, node_id.port
         return response.SerializeToString()
 
+    def get_nodes_to_attributes(self, _body: bytes, _user: str) -> bytes:
+        """Tell which host has which attributes."""
+        response = operations_pb2.GetNodesToAttributesResponse()
+        for host, attributes in self._register.attributes.items():
+            entry = response.nodes_to_attributes.add(node=host)
+            for name, value in attributes.items():
+                added = entry.node_attributes.add(value=value)
+                added.key.prefix, added.key.name = "rm.yarn.io", name
+        return response.SerializeToString()
+
     def map_attributes_to_nodes(self, body: bytes, _user: str) -> bytes:
         """Change attributes of hosts."""
         request = operations_pb2.NodesToAttributesMappingRequest.FromString(body)
@@ -149,7 +163,8 @@ class OperationsService:
                 for name in given:
                     held.pop(name, None)
             else:
-                held.update(given)
+                # What a host has already keeps its value, as at a ResourceManager.
+                held.update({name: value for name, value in given.items() if name not in held})
         return b""
 
     def _applications(self) -> list[operations_pb2.ApplicationReport]:

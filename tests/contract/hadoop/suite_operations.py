@@ -145,8 +145,16 @@ async def test_attributes_are_added_replaced_and_removed(rm_operations: RmOperat
     backend = rm_operations.backend
     async with backend.client() as client, backend.fleet(1) as fleet:
         host = fleet.nodes[0].node_id.host
-        for operation in (AttributeOperation.ADD, AttributeOperation.REPLACE, AttributeOperation.REMOVE):
-            await client.map_attributes_to_nodes(operation, {host: [NodeAttribute("zone", "a")]})
+        steps: tuple[tuple[AttributeOperation, str, dict[str, str]], ...] = (
+            (AttributeOperation.ADD, "a", {"zone": "a"}),
+            (AttributeOperation.ADD, "b", {"zone": "a"}),  # accepted, and not done
+            (AttributeOperation.REPLACE, "c", {"zone": "c"}),
+            (AttributeOperation.REMOVE, "c", {}),
+        )
+        for operation, value, expected in steps:
+            await client.map_attributes_to_nodes(operation, {host: [NodeAttribute("zone", value)]})
+            held = (await client.get_nodes_to_attributes()).get(host, ())
+            assert {each.name: each.value for each in held if each.prefix == "rm.yarn.io"} == expected
 
 
 async def test_only_administrators_operate(rm_operations: RmOperations) -> None:

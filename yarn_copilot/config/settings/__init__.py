@@ -16,6 +16,7 @@ from yarn_copilot.config.settings.giving_way import GivingWaySettings
 from yarn_copilot.config.settings.hadoop import HadoopSettings, Transport, TransportChoice
 from yarn_copilot.config.settings.kubernetes import KubernetesSettings
 from yarn_copilot.config.settings.node_agents import NodeAgentSettings
+from yarn_copilot.config.settings.node_labels import NodeLabelSettings
 from yarn_copilot.config.settings.process import LeaderElectionSettings, LogSettings, ServerSettings
 from yarn_copilot.config.settings.strict import StrictSettings
 from yarn_copilot.config.settings.yarn import NodeManagerSettings, YarnSettings
@@ -31,6 +32,7 @@ __all__ = [
     "LeaderElectionSettings",
     "LogSettings",
     "NodeAgentSettings",
+    "NodeLabelSettings",
     "NodeManagerSettings",
     "NodeMode",
     "RELOADABLE",
@@ -56,6 +58,7 @@ class Settings(Section):
     node_managers: NodeManagerSettings = NodeManagerSettings()
     node_agents: NodeAgentSettings = NodeAgentSettings()
     capacity: CapacitySettings = CapacitySettings()
+    node_labels: NodeLabelSettings = NodeLabelSettings()
     leader_election: LeaderElectionSettings = LeaderElectionSettings()
     server: ServerSettings = ServerSettings()
     log: LogSettings = LogSettings()

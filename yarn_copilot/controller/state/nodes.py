@@ -51,6 +51,7 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
         counter: what our writes of the entry count; `counter_text` as stored, None where absent.
         host_daemon: the Node matches the selector of host-daemon NodeManagers.
         orders: what an operator ordered; `drain_text` is that one's text as stored, None where absent.
+        mapped_labels: keys and values of the labels that YARN is told about, those present.
         mode: the mode that the Node's labels ask for; None where they ask for none.
         is_cordoned: kube-scheduler places nothing new on the Node.
         host: what the constraints of pods are compared with.
@@ -76,6 +77,7 @@ class NodeFacts(Struct, frozen=True, kw_only=True):
     orders: Orders = NO_ORDERS
     drain_text: str | None = None
     is_cordoned: bool = False
+    mapped_labels: tuple[tuple[str, str], ...] = ()
     mode: Mode | None = None
     host: Host
     has_ratio: bool = False
@@ -90,8 +92,10 @@ class NodeReducer:
         *,
         physical_cpu: bool,
         modes: Iterable[tuple[LabelSelector, Mode]] = (),
+        mapped_labels: Iterable[str] = (),
     ) -> None:
-        """Take the selector of Nodes with host-daemon NodeManagers, the choice of the CPU unit, and modes by labels."""
+        """Take the selector of Nodes with host daemons, the CPU unit, modes by labels, and label keys to keep."""
+        self._mapped_labels = tuple(mapped_labels)
         self._modes = tuple(modes)
         self._host_selector = host_selector
         self._physical_cpu = physical_cpu
@@ -123,6 +127,9 @@ class NodeReducer:
             orders=read_orders(annotations),
             drain_text=annotations.get(DRAIN_ANNOTATION),
             is_cordoned=node.spec.unschedulable,
+            mapped_labels=tuple(
+                (key, node.metadata.labels[key]) for key in self._mapped_labels if key in node.metadata.labels
+            ),
             mode=strictest(mode for selector, mode in self._modes if selector.matches(node.metadata.labels)),
             host=_host(node),
             has_ratio=CPU_NORMALIZATION_RATIO_ANNOTATION in annotations,

@@ -253,3 +253,15 @@ class GetDelegationTokenResponse(_message.Message):
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     token: SecurityToken
     def __init__(self, token: _Optional[_Union[SecurityToken, _Mapping]] = ...) -> None: ...
+
+class GetNodesToAttributesRequest(_message.Message):
+    __slots__ = ("hostnames",)
+    HOSTNAMES_FIELD_NUMBER: _ClassVar[int]
+    hostnames: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, hostnames: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class GetNodesToAttributesResponse(_message.Message):
+    __slots__ = ("nodes_to_attributes",)
+    NODES_TO_ATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
+    nodes_to_attributes: _containers.RepeatedCompositeFieldContainer[NodeToAttributes]
+    def __init__(self, nodes_to_attributes: _Optional[_Iterable[_Union[NodeToAttributes, _Mapping]]] = ...) -> None: ...

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from typing import Final
 
 from yarn_copilot.hadoop.errors import ProtocolViolationError
-from yarn_copilot.hadoop.model import ApplicationReport, ApplicationState, NodeId
+from yarn_copilot.hadoop.model import ApplicationReport, ApplicationState, NodeAttribute, NodeId
 from yarn_copilot.hadoop.proto import operations_pb2
 from yarn_copilot.hadoop.protocols import resources
 from yarn_copilot.hadoop.protocols.parsing import parse
 
 GET_APPLICATIONS: Final = "getApplications"
 GET_NODES_TO_LABELS: Final = "getNodeToLabels"
+GET_NODES_TO_ATTRIBUTES: Final = "getNodesToAttributes"
 _STATES: Final[dict[int, ApplicationState]] = {
     int(state): state for state in ApplicationState if state is not ApplicationState.UNKNOWN
 }
@@ -60,6 +61,24 @@ def decode_nodes_to_labels(body: bytes) -> dict[NodeId, tuple[str, ...]]:
     return {
         NodeId(entry.node_id.host, entry.node_id.port): tuple(sorted(entry.node_labels))
         for entry in message.node_to_labels
+    }
+
+
+def encode_get_nodes_to_attributes() -> bytes:
+    """Ask which attributes the hosts have, all of them."""
+    return operations_pb2.GetNodesToAttributesRequest().SerializeToString()
+
+
+def decode_nodes_to_attributes(body: bytes) -> dict[str, tuple[NodeAttribute, ...]]:
+    """Read GetNodesToAttributesResponse, attributes by host; a host without any may be missing.
+
+    Raises:
+        ProtocolViolationError: the bytes do not decode.
+    """
+    message = parse(operations_pb2.GetNodesToAttributesResponse, body, GET_NODES_TO_ATTRIBUTES)
+    return {
+        entry.node: tuple(NodeAttribute(each.key.name, each.value, each.key.prefix) for each in entry.node_attributes)
+        for entry in message.nodes_to_attributes
     }
 
 
