@@ -9,6 +9,7 @@ All groups share each look, because a look at all processes is what costs most.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -44,6 +45,8 @@ class Gathered:
         rounds: looks taken.
         brought: processes that were outside of some hierarchy and are inside now.
         is_settled: a sure look found nobody outside.
+        moved_at: when somebody was moved last, by the clock `now`; None: nobody was. Once settled, everyone who belongs
+            has been inside since then.
         error: what stopped it; the other groups went on.
     """
 
@@ -52,6 +55,7 @@ class Gathered:
     rounds: int = 0
     brought: frozenset[int] = frozenset()
     is_settled: bool = False
+    moved_at: float | None = None
     error: CgroupError | None = None
     _unsure: int = 0
     _strays: frozenset[int] = frozenset()
@@ -63,8 +67,9 @@ def gather(
     look: Callable[[], Look],
     *,
     is_complete: bool = False,
-    first: Mapping[str, frozenset[int]] | None = None,
+    begun: Mapping[str, Gathered] | None = None,
     max_rounds: int = MAX_ROUNDS,
+    now: Callable[[], float] = time.time,
 ) -> dict[str, Gathered]:
     """Move everyone who belongs into their groups, in all hierarchies, until a sure look finds nobody outside.
 
@@ -75,38 +80,46 @@ def gather(
         is_complete: check every hierarchy in each round. Without it only the last one is checked, which is enough
             for processes that this function moved: it enters the last hierarchy last, so whoever is in that one is
             in all, and so are the children born since.
-        first: processes by path that are known to belong and to be outside; they are moved before the first look, so
-            that in most cases one look is enough.
+        begun: what `move_first` gave for some of the paths.
         max_rounds: when to stop although it goes on.
+        now: the clock for `Gathered.moved_at`.
 
     Returns:
         How it ended, for each path.
     """
-    results = {path: Gathered() for path in paths}
-    for path, pids in (first or {}).items():
-        _move_first(tree, path, pids, results[path])
+    results = {path: (begun or {}).get(path) or Gathered() for path in paths}
     open_paths = [path for path, result in results.items() if result.error is None]
     for _ in range(max_rounds):
         if not open_paths:
             break
         seen = look()
         for path in open_paths:
-            _step(tree, path, seen, results[path], is_complete=is_complete)
+            if _step(tree, path, seen, results[path], is_complete=is_complete):
+                results[path].moved_at = now()
         open_paths = [path for path in open_paths if not results[path].is_settled and results[path].error is None]
     return results
 
 
-def _move_first(tree: CgroupTree, path: str, pids: frozenset[int], result: Gathered) -> None:
-    nobody: dict[str, frozenset[int]] = {one.mount_point: frozenset() for one in tree.hierarchies.every}
+def move_first(tree: CgroupTree, path: str, pids: frozenset[int], *, now: Callable[[], float] = time.time) -> Gathered:
+    """Move processes that are known to belong and to be outside, before the first look: then one look is mostly enough.
+
+    Returns:
+        Where it stands, for `gather` to go on with.
+    """
+    result = Gathered()
     try:
-        result.writes += tree.move(path, pids, nobody)
-        result._strays |= pids
+        result.writes = tree.move(path, pids, {})
+        result._strays = pids
+        result.moved_at = now()
     except CgroupError as error:
         result.error = error
+    return result
 
 
-def _step(tree: CgroupTree, path: str, look: Look, result: Gathered, *, is_complete: bool) -> None:
+def _step(tree: CgroupTree, path: str, look: Look, result: Gathered, *, is_complete: bool) -> bool:
+    """Look at one group, and tell whether anybody was moved."""
     result.rounds += 1
+    writes = result.writes
     try:
         present = tree.members(path) if is_complete else tree.last_members(path)
         inside = frozenset[int]().union(*present.values())
@@ -127,6 +140,7 @@ def _step(tree: CgroupTree, path: str, look: Look, result: Gathered, *, is_compl
             result._unsure += 1
     except CgroupError as error:
         result.error = error
+    return result.writes > writes
 
 
 def _outside(wanted: frozenset[int], present: Mapping[str, frozenset[int]]) -> frozenset[int]:

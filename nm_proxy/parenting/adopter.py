@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from nm_proxy.cgroup.errors import CgroupError, GroupGoneError
-from nm_proxy.cgroup.gathering import Gathered, gather
+from nm_proxy.cgroup.gathering import Gathered, gather, move_first
 from nm_proxy.cgroup.layout import Place
 from nm_proxy.cgroup.tree import CgroupTree, Values
 from nm_proxy.node_view import NodeManagerView
@@ -32,6 +32,9 @@ from nm_proxy.parenting.records import GroupState, PassReport, Record
 
 logger = logging.getLogger(__name__)
 
+
+LAUNCHES_AT_ONCE: Final = 1000
+"""So many are moved at most before the look for those that their first processes have started meanwhile."""
 
 ORPHAN_AGE_SECONDS: Final = 3.0
 """So long a process of a container without a pid file is left alone: the file will come."""
@@ -105,28 +108,59 @@ class Adopter:
             self._publish()
         return report
 
-    def launch_pass(self, view: NodeManagerView, pid_files: Mapping[str, PidFile]) -> PassReport:
+    def launch_pass(
+        self,
+        view: NodeManagerView,
+        pid_files: Mapping[str, PidFile],
+        more: Callable[[], Mapping[str, PidFile]] = dict,
+    ) -> PassReport:
         """Bring newly launched containers in as fast as possible; everything else waits for the full pass.
 
         What `expect` did ahead is not checked again here; the full pass does that.
+
+        Args:
+            view: the NodeManager's last list.
+            pid_files: those that appeared.
+            more: gives those that appeared since, none if there are none. A look at all processes costs more than to
+                move the first ones of many containers, so it comes once, when nobody waits to be moved.
         """
         report = PassReport()
         if not self.options.makes_groups:
             return report
         with self._lock:
-            launched = self._note_pid_files(view, pid_files, report)
-            fresh = {name: self._records[name] for name in pid_files if name in self._records}
+            fresh: dict[str, Record] = {}
+            begun: dict[str, Gathered] = {}
             try:
-                self._complete_groups([name for name in launched if not fresh[name].is_ahead], report)
-                self._apply_values(fresh, view, report, trusts_own=True)
-                self._gather(launched, lambda: (self._processes.table(), {}), report, is_launch=True)
-                for name in launched:
-                    fresh[name].is_ahead = False
+                while pid_files:
+                    self._enter(view, pid_files, fresh, begun, report)
+                    pid_files = more() if len(fresh) < LAUNCHES_AT_ONCE else {}
+                self._gather(list(begun), lambda: (self._processes.table(), {}), report, begun=begun)
                 self._measure(fresh, report)
             except CgroupError as error:
                 report.errors[""] = str(error)
             self._publish()
         return report
+
+    def _enter(
+        self,
+        view: NodeManagerView,
+        pid_files: Mapping[str, PidFile],
+        fresh: dict[str, Record],
+        begun: dict[str, Gathered],
+        report: PassReport,
+    ) -> None:
+        """Limit what is launched and move the first process of each; adds to what is fresh and what is begun."""
+        launched = self._note_pid_files(view, pid_files, report)
+        found = {name: self._records[name] for name in pid_files if name in self._records}
+        self._complete_groups([name for name in launched if not found[name].is_ahead], report)
+        self._apply_values(found, view, report, trusts_own=True)
+        fresh |= found
+        for name in launched:
+            record = found[name]
+            record.is_ahead = False
+            if record.root is not None:
+                pids = frozenset((record.root.pid,))
+                begun[name] = move_first(self._tree, record.path, pids, now=self._times.wall)
 
     def expect(self, container_ids: Iterable[str], view: NodeManagerView) -> None:
         """Make groups ahead, and limit those that the NodeManager lists: it has begun to prepare these containers."""
@@ -268,8 +302,9 @@ class Adopter:
         look: Callable[[], tuple[ProcessTable, Mapping[str, set[int]]]],
         report: PassReport,
         *,
-        is_launch: bool = False,
+        begun: Mapping[str, Gathered] | None = None,
     ) -> None:
+        """Bring everyone in; with what was begun, by container, it is a launch and only that is looked at."""
         by_path = {self._records[name].path: name for name in names}
         roots = {path: root for path, name in by_path.items() if (root := self._records[name].root) is not None}
         excluded = own_processes(self._processes)
@@ -278,12 +313,20 @@ class Adopter:
             table, carriers = look()
             return BelongingLook(table, roots=roots, carriers=carriers, excluded=excluded)
 
-        first = {path: frozenset((root.pid,)) for path, root in roots.items()} if is_launch else {}
-        for path, result in gather(self._tree, by_path, take_apart, is_complete=not is_launch, first=first).items():
+        results = gather(
+            self._tree,
+            by_path,
+            take_apart,
+            is_complete=begun is None,
+            begun={path: begun[name] for path, name in by_path.items()} if begun else None,
+            now=self._times.wall,
+        )
+        for path, result in results.items():
             self._gathered(by_path[path], result, report)
 
     def _gathered(self, name: str, result: Gathered, report: PassReport) -> None:
         record = self._records[name]
+        record.changed_at = result.moved_at or record.changed_at
         if result.error is not None:
             self._failed(name, record, result.error, report)
             return
@@ -329,6 +372,8 @@ class Adopter:
             self._tree.set_memory_limit(record.path, plan.memory_bytes)
         if plan.cpu is not None:
             self._tree.set_cpu(record.path, plan.cpu)
+        if plan.cpu is not None or plan.memory_bytes is not None:
+            record.changed_at = self._times.wall()
         record.in_force = wanted
         return plan.repairs
 
@@ -336,7 +381,9 @@ class Adopter:
         for record in records.values():
             if record.is_done and not record.is_measured and record.launched_at is not None:
                 record.is_measured = True
-                report.latencies.append(max(self._times.wall() - record.launched_at, 0.0))
+                # The look that proved it came later than the move, or the value, that put the limits in force.
+                since = record.changed_at or self._times.wall()
+                report.latencies.append(max(since - record.launched_at, 0.0))
 
     def _weigh(self, report: PassReport) -> None:
         vcores = sum(record.vcores for record in self._records.values() if record.pids)

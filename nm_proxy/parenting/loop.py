@@ -17,7 +17,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, ParamSpec, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from nm_proxy.agent_metrics import AgentMetrics
 from nm_proxy.clock import Clock
@@ -85,13 +85,13 @@ class ParentingLoop:
     async def _round(self, watch: PidFileWatch) -> None:
         """Do one complete look, then serve launches until the next one is due."""
         due = self._clock.monotonic() + self.interval_seconds
-        await self._launch(watch.follow())
+        await self._launch(watch.follow(), watch)
         await self.look()
         while (left := due - self._clock.monotonic()) > 0:
             if not await self._event_within(left):
                 return
             news = watch.take()
-            await self._launch(news)
+            await self._launch(news, watch)
             await self._limit()
             if news.is_incomplete:
                 return
@@ -111,15 +111,25 @@ class ParentingLoop:
         self._awaiting = {name: file for name, file in self._awaiting.items() if name in files}
         await self._pass("full", self._adopter.full_pass, self._reader.view, files)
 
-    async def _launch(self, news: News) -> None:
-        """Prepare what is being launched, and bring in what was."""
+    async def _launch(self, news: News, watch: PidFileWatch) -> None:
+        """Prepare what is being launched, and bring in what was; what happens meanwhile is added to the news."""
         if not news:
             return
         self._reader.want()
         await self._expect(news.preparing - news.launched.keys())
         if not news.launched:
             return
-        await self._pass("launch", self._adopter.launch_pass, self._reader.view, news.launched)
+        later = News()
+
+        def more() -> dict[str, PidFile]:
+            # In the worker, which nobody but this pass uses: a round through the event loop would cost a millisecond.
+            seen = watch.take()
+            later.add(seen)
+            return seen.launched
+
+        await self._pass("launch", self._adopter.launch_pass, self._reader.view, news.launched, more)
+        news.add(later)
+        await self._expect(later.preparing - later.launched.keys())
         for name, file in news.launched.items():
             self._preparing.pop(name, None)
             if name not in self._reader.view.containers:
@@ -159,13 +169,15 @@ class ParentingLoop:
     async def _pass(
         self,
         kind: str,
-        work: Callable[[NodeManagerView, Mapping[str, PidFile]], PassReport],
+        work: Callable[Concatenate[NodeManagerView, Mapping[str, PidFile], _P], PassReport],
         view: NodeManagerView,
         files: Mapping[str, PidFile],
+        *further: _P.args,
+        **none: _P.kwargs,
     ) -> None:
         begun = self._clock.monotonic()
         try:
-            report = await self._in_worker(work, view, files)
+            report = await self._in_worker(work, view, files, *further, **none)
         except YarnCopilotError as error:
             self._metrics.count_error("parenting")
             logger.warning("A pass over the containers failed", extra={"kind": kind, "error": str(error)})

@@ -26,6 +26,7 @@ class Record:
         is_settled: everyone who belongs is inside.
         pids: who was inside at the last look.
         error: what stands in the way, in words.
+        changed_at: when a process or a value was last put in place for it, seconds since 1970; None: never.
         is_measured: its latency was recorded, or it was there before this program.
         is_ahead: its group was made, and perhaps limited, before its process was there.
     """
@@ -40,6 +41,7 @@ class Record:
     is_settled: bool = False
     pids: frozenset[int] = frozenset()
     error: str = ""
+    changed_at: float | None = None
     is_measured: bool = False
     is_ahead: bool = False
 

@@ -34,12 +34,18 @@ class News:
     launched: dict[str, PidFile] = field(default_factory=dict)
     is_incomplete: bool = False
 
+    def add(self, later: News) -> None:
+        """Add what happened after this."""
+        self.preparing |= later.preparing
+        self.launched |= later.launched
+        self.is_incomplete |= later.is_incomplete
+
     def __bool__(self) -> bool:
         return bool(self.preparing or self.launched or self.is_incomplete)
 
 
 class PidFileWatch:
-    """Watch the NodeManager's private directories; belongs to the event loop's thread."""
+    """Watch the NodeManager's private directories; one thread at a time."""
 
     def __init__(self, files: PidFiles) -> None:
         self._files = files
