@@ -78,6 +78,7 @@ class FederatedYarn(GroupedServers):
             "yarn.router.webapp.address": f"{conf.HOST}:{web}",
             "yarn.router.clientrm.interceptor-class.pipeline": f"{_INTERCEPTORS}.clientrm.FederationClientInterceptor",
             "yarn.router.rmadmin.interceptor-class.pipeline": f"{_INTERCEPTORS}.rmadmin.FederationRMAdminInterceptor",
+            "yarn.router.webapp.interceptor-class.pipeline": f"{_INTERCEPTORS}.webapp.FederationInterceptorREST",
         }
         server = folder / "server"
         server.mkdir()

@@ -11,13 +11,16 @@ import pytest
 from lab.fleet import Fleet, FleetOptions
 from lab.hadoop.router import FederatedYarn
 from tests.contract.hadoop.backend import fresh_node_id, until
+from yarn_copilot.cli import clusters
 from yarn_copilot.cli.doctor.command import examine
 from yarn_copilot.cli.doctor.findings import Check, Severity
-from yarn_copilot.config.settings import Settings
+from yarn_copilot.config.settings import HadoopSettings, Settings, Transport
 from yarn_copilot.hadoop import configuration, connection, errors
 from yarn_copilot.hadoop.client import ResourceManagerClient
 from yarn_copilot.hadoop.model import NodeResourceUpdate, Resource
 from yarn_copilot.hadoop.protocols import ha_service
+from yarn_copilot.hadoop.rest.client import RestResourceManagerClient
+from yarn_copilot.hadoop.rest.demand import PartitionDemandReader
 
 pytestmark = pytest.mark.lab
 
@@ -62,6 +65,34 @@ async def test_router_lists_nodes_and_refuses_to_change_them_which_their_own_res
         await until(is_changed)
 
 
+async def test_router_is_read_over_rest_where_its_demand_is_unknown_and_updates_are_refused(
+    federation: FederatedYarn,
+) -> None:
+    node_id = fresh_node_id()
+    cluster = configuration.read_clusters(federation.conf_dir)["default"]
+    hadoop = HadoopSettings(conf_dir=federation.conf_dir, user="yarn", call_timeout_seconds=20)
+    through, direct = (
+        RestResourceManagerClient(clusters.web_transport(cluster, hadoop)),
+        client_of(federation.yarn.conf_dir),
+    )
+    options = FleetOptions(resource=FULL, heartbeat_seconds=0.2)
+    async with through, direct, Fleet(federation.yarn.tracker_address, [node_id], options=options):
+
+        async def is_listed() -> bool:
+            try:
+                return node_id in {report.node_id for report in await through.get_cluster_nodes()}
+            except errors.HadoopRPCError:
+                return False
+
+        await until(is_listed, seconds=120)
+        assert await PartitionDemandReader(through).read() is None
+        update = through.update_node_resource([NodeResourceUpdate(node_id, LESS)])
+        for call in (through.get_version(), through.get_queue_info("root"), through.get_partition_use(), update):
+            with pytest.raises(errors.FederationRouterError, match="sub-cluster's own ResourceManagers"):
+                await call
+        assert {report.node_id: report.capability for report in await direct.get_cluster_nodes()}[node_id] == FULL
+
+
 async def test_router_has_no_service_that_tells_active_from_standby(federation: FederatedYarn) -> None:
     (address,) = configuration.read_clusters(federation.conf_dir)["default"].admin_addresses
     options = connection.ConnectionOptions(user="yarn", connect_timeout_seconds=10, max_response_bytes=1_000_000)
@@ -71,11 +102,13 @@ async def test_router_has_no_service_that_tells_active_from_standby(federation: 
     await link.aclose()
 
 
-async def test_doctor_says_what_to_do_about_a_router(federation: FederatedYarn) -> None:
-    hadoop = {"conf_dir": str(federation.conf_dir), "user": "yarn"}
+@pytest.mark.parametrize("transport", list(Transport))
+async def test_doctor_says_what_to_do_about_a_router(federation: FederatedYarn, transport: Transport) -> None:
+    hadoop = {"conf_dir": str(federation.conf_dir), "user": "yarn", "transport": transport.value}
     settings = Settings.model_validate({"hadoop": hadoop})
     findings = await examine(settings, {}, with_kubernetes=False, progress=lambda text: None, resolve=resolves)
-    (found,) = [finding for finding in findings if "Federation Router" in finding.found]
+    (found,) = [finding for finding in findings if finding.check is Check.PORT]
+    assert "Federation Router" in found.found
     assert (found.check, found.severity) == (Check.PORT, Severity.ERROR)
     assert "<id>.yarn-site.xml" in found.fix
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Use a real pair of ResourceManagers over REST: a standby redirects, and the client follows a swap of roles."""
+"""Use a real pair of ResourceManagers over REST: one standby or two, and a swap of roles that the client follows."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import aiohttp
 import pytest
@@ -13,14 +13,19 @@ from lab.hadoop.pair import IDS, Pair
 from tests.contract.hadoop.backend import until
 from yarn_copilot.cli import clusters
 from yarn_copilot.config.settings import HadoopSettings, Transport
+from yarn_copilot.hadoop import errors
 from yarn_copilot.hadoop.addresses import Address
 from yarn_copilot.hadoop.configuration import ClusterConfiguration, read_clusters
 from yarn_copilot.hadoop.model import HAServiceState, NodeId, NodeResourceUpdate, Resource
 from yarn_copilot.hadoop.rest.client import RestResourceManagerClient
+from yarn_copilot.hadoop.rest.transport import Request
 
 pytestmark = pytest.mark.lab
 
 SECONDS = 20.0
+NODES = "/ws/v1/cluster/nodes"
+WITHOUT_RETRY = {"next.refresh.interval": "10"}
+"""What a browser asks with after some tries in vain: a standby that knows no active one then answers 200."""
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +57,13 @@ def client_of(pair: Pair) -> tuple[RestResourceManagerClient, ClusterConfigurati
     return RestResourceManagerClient(clusters.web_transport(cluster, settings_of(pair))), cluster
 
 
-async def raw_answer(address: Address) -> tuple[int, str]:
+async def raw_answer(address: Address, parameters: Mapping[str, str] | None = None) -> tuple[int, str]:
     """Ask without the product; redirects are not followed."""
-    url = f"http://{address}/ws/v1/cluster/nodes"
-    async with aiohttp.ClientSession() as session, session.get(url, allow_redirects=False) as answer:
+    url = f"http://{address}{NODES}"
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(url, params=parameters, allow_redirects=False) as answer,
+    ):
         return answer.status, await answer.text()
 
 
@@ -90,3 +98,27 @@ async def test_a_client_follows_a_swap_of_roles(pair: Pair) -> None:
         assert (await client.get_cluster_metrics()).node_managers >= 0
         await asyncio.to_thread(make_active, pair, "rm2")
         assert (await client.get_cluster_metrics()).node_managers >= 0
+
+
+async def test_two_standbys_are_told_as_that_by_status_and_by_words_alone(pair: Pair) -> None:
+    active = await asyncio.to_thread(pair.active)
+    client, cluster = client_of(pair)
+    transport = clusters.web_transport(cluster, settings_of(pair))
+    await asyncio.to_thread(pair.make_standby, active)
+    try:
+        for address in cluster.web_addresses:
+            status, text = await raw_answer(address)
+            assert (status, "Can not find any active RM" in text) == (307, True)
+            status, text = await raw_answer(address, WITHOUT_RETRY)
+            assert (status, "There is no active RM" in text) == (200, True)
+        async with client:
+            for read in (client.get_cluster_nodes, client.get_cluster_metrics, client.get_partition_use):
+                with pytest.raises(errors.StandbyError, match="Can not find any active RM"):
+                    await read()
+            with pytest.raises(errors.StandbyError):
+                await client.update_node_resource([NodeResourceUpdate(NodeId("nm", 8041), Resource(2048, 2))])
+        with pytest.raises(errors.StandbyError, match="There is no active RM"):
+            await transport.call(Request(method="GET", path=NODES, parameters=WITHOUT_RETRY))
+    finally:
+        await transport.aclose()
+        await asyncio.to_thread(pair.make_active, active)

@@ -178,7 +178,7 @@ class UnsupportedCallError(RemoteCallError):
 
 
 class FederationRouterError(UnsupportedCallError):
-    """Say that a Federation Router answered, which wants to be told the sub-cluster of every administrative call."""
+    """Say that a Federation Router answered, which speaks for the ResourceManagers of several sub-clusters."""
 
 
 REMOTE_EXCEPTIONS: Final[dict[str, type[RemoteCallError]]] = {
@@ -199,6 +199,11 @@ REMOTE_EXCEPTIONS: Final[dict[str, type[RemoteCallError]]] = {
 
 ROUTER_REASON: Final = (
     "(this is a Federation Router, which cannot tell whose node it is: name each sub-cluster's own ResourceManagers)"
+)
+
+ROUTER_DOCUMENT: Final = (
+    "the answer is put together of sub-clusters' (this is a Federation Router: name each sub-cluster's own "
+    "ResourceManagers)"
 )
 
 GSS_REASON: Final = (

@@ -71,7 +71,8 @@ def _failed(facts: ClusterFacts, manager: ManagerFacts, error: Exception, severi
         case errors.FederationRouterError():
             return Finding(
                 check=Check.PORT, severity=Severity.ERROR, cluster=id_, where=where, found=str(error),
-                why="a Federation Router lists the nodes of all sub-clusters and changes none of them",
+                why="a Federation Router speaks for several ResourceManagers: over RPC it changes no node, and "
+                "over REST it tells neither its version nor what queues wait for as they do",
                 fix="give each sub-cluster a file of its own, <id>.yarn-site.xml, with the addresses of its "
                 "ResourceManagers in place of the Router's",
             )  # fmt: skip

@@ -150,6 +150,7 @@ async def _web_role(alone: ClusterConfiguration, settings: Settings) -> tuple[Ro
         return Role.FAILED, error
     try:
         await client.get_cluster_metrics()
+        await client.refuse_router()
     except errors.StandbyError:
         return Role.STANDBY, None
     except YarnCopilotError as error:
@@ -170,6 +171,7 @@ async def _with_web(facts: ManagerFacts, alone: ClusterConfiguration, settings: 
         return dataclasses.replace(facts, web_error=error)
     try:
         info = await web.call(Request(method="GET", path="/ws/v1/cluster/info"))
+        decoding.refuse_router(info)
         version = str(decoding.field(info, "clusterInfo", "resourceManagerVersion"))
         ahead = await _clock_ahead(web, address, settings.hadoop.call_timeout_seconds)
         properties = {key: value for key in _TOLD_KEYS if (value := await _property(web, key)) is not None}

@@ -97,7 +97,7 @@ class RestResourceManagerClient:
         """Read use and pending resources by partition; the default partition is the empty text.
 
         Raises:
-            HadoopRPCError: no answer or no permission, so that demand is unknown; not zero.
+            HadoopRPCError: no answer, no permission, or a Federation Router, so that demand is unknown; not zero.
         """
         return queues.partition_use(await self._get("/scheduler"))
 
@@ -121,13 +121,25 @@ class RestResourceManagerClient:
         """
         return str(decoding.field(await self._get("/info"), "clusterInfo", "resourceManagerVersion"))
 
+    async def refuse_router(self) -> None:
+        """Make sure that a ResourceManager answers, active or not.
+
+        Raises:
+            FederationRouterError: a Router answers in its place.
+            HadoopRPCError: no answer.
+        """
+        await self._get("/info")
+
     async def update_node_resource(self, updates: Sequence[NodeResourceUpdate]) -> None:
         """Send each update in a call of its own, after all nodes were found in a fresh list.
+
+        A Federation Router would pass them on; it is refused, as over RPC.
 
         All of it ends within the deadline of one call, since the caller's right to write may end soon after. What was
         not sent by then is for the next time.
 
         Raises:
+            FederationRouterError: a Router answered; nothing was sent.
             UnrecognizedNodeError: the RM does not list one node as active; nothing was sent.
             CustomTypesError: a node has custom types; nothing was sent.
             AccessDeniedError: the user may not call; nothing was applied.
@@ -147,6 +159,7 @@ class RestResourceManagerClient:
             raise errors.CallTimeoutError(f"{len(updates)} updates did not end within {seconds:g} s") from error
 
     async def _update(self, updates: Sequence[NodeResourceUpdate]) -> None:
+        await self.refuse_router()
         listed = {report.node_id: report for report in await self.get_cluster_nodes()}
         for update in updates:
             self._check_node(update.node_id, listed.get(update.node_id))
@@ -201,7 +214,10 @@ class RestResourceManagerClient:
             raise
 
     async def _get(self, path: str, parameters: Mapping[str, str] | None = None) -> Any:
-        return await self._transport.call(Request(method="GET", path=_ROOT + path, parameters=parameters or {}))
+        request = Request(method="GET", path=_ROOT + path, parameters=parameters or {})
+        document = await self._transport.call(request)
+        decoding.refuse_router(document)
+        return document
 
     async def aclose(self) -> None:
         """Close the session; later calls fail with `ClientClosedError`."""

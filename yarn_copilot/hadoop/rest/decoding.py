@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from yarn_copilot.hadoop.errors import ProtocolViolationError
+from yarn_copilot.hadoop.errors import ROUTER_DOCUMENT, FederationRouterError, ProtocolViolationError
 from yarn_copilot.hadoop.model import ClusterMetrics, NodeId, NodeReport, NodeState, Resource, ResourceInformation
 
 BUILT_IN_TYPES: Final = frozenset(("memory-mb", "vcores"))
@@ -57,6 +57,18 @@ def field(document: object, *path: str, default: Any = _MISSING) -> Any:
     if default is not _MISSING:
         return default
     raise ProtocolViolationError(f"the answer has no {'.'.join(path)!r}")
+
+
+def refuse_router(document: object) -> None:
+    """Let pass what one ResourceManager says of itself or of its queues.
+
+    A Federation Router names the sub-cluster around it: `{"subCluster": {...}}`, or a list where there are several.
+
+    Raises:
+        FederationRouterError: a Router wrote it.
+    """
+    if isinstance(document, dict) and "subCluster" in document:
+        raise FederationRouterError("yarn-copilot", ROUTER_DOCUMENT)
 
 
 def entries(document: object, *path: str) -> list[Any]:

@@ -64,7 +64,9 @@ class RestSchedulerReader:
         This path alone is answered by a standby too, so the role is part of the answer.
         """
         address = self._transport.current_address
-        info = decoding.field(await self._transport.call(Request(method="GET", path=f"{_ROOT}/info")), "clusterInfo")
+        document = await self._transport.call(Request(method="GET", path=f"{_ROOT}/info"))
+        decoding.refuse_router(document)
+        info = decoding.field(document, "clusterInfo")
         if decoding.field(info, "haState", default="ACTIVE") != "ACTIVE":
             # A path that a standby refuses makes the transport move on; the next read finds the active one.
             await self._transport.call(Request(method="GET", path=f"{_ROOT}/metrics"))

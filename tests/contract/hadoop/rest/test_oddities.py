@@ -20,6 +20,7 @@ from tests.contract.hadoop.rest.conftest import Connect
 from yarn_copilot.hadoop import errors
 from yarn_copilot.hadoop.model import NodeId, NodeResourceUpdate, Resource
 from yarn_copilot.hadoop.rest.answers import NodeListError, WebStandbyError
+from yarn_copilot.hadoop.rest.demand import PartitionDemandReader
 
 UPDATE = NodeResourceUpdate(NodeId("nm-1", 8041), Resource(2048, 2))
 
@@ -35,8 +36,14 @@ def redirect(port: int) -> Callable[[web.Request], web.Response]:
 
 
 def no_active(_: web.Request) -> web.Response:
+    """Be one of two standbys, asked as a browser asks that has tried for a while."""
+    return web.Response(text="There is no active RM right now.\nHA Zookeeper Connection State: CONNECTED\n")
+
+
+def no_active_yet(request: web.Request) -> web.Response:
     """Be one of two standbys."""
-    return web.Response(text="There is no active RM right now. Will retry in next 5 seconds", content_type="text/plain")
+    headers = {"Refresh": f"4;url=http://{request.host}{request.path}?next.refresh.interval=1"}
+    return web.Response(status=307, headers=headers, text="Can not find any active RM. Will retry in next 4 seconds.\n")
 
 
 async def test_a_standby_is_left_for_the_active_one_and_not_asked_again(connect: Connect, yarn: EmbeddedYarn) -> None:
@@ -69,12 +76,13 @@ async def test_credentials_follow_no_redirect_out_of_the_configuration(connect: 
         assert not stranger.calls
 
 
+@pytest.mark.parametrize("answer", [no_active, no_active_yet])
 async def test_a_pair_of_standbys_is_a_standby_not_a_cluster_without_nodes(
-    connect: Connect, yarn: EmbeddedYarn
+    connect: Connect, yarn: EmbeddedYarn, answer: Callable[[web.Request], web.Response]
 ) -> None:
     async with EmbeddedWebService(yarn) as one, EmbeddedWebService(yarn) as two:
-        one.always = two.always = no_active
-        with pytest.raises(WebStandbyError, match="There is no active RM") as caught:
+        one.always = two.always = answer
+        with pytest.raises(WebStandbyError, match=r"(no|any) active RM") as caught:
             await connect(one.port, two.port).get_cluster_nodes()
         assert caught.value.retryable
         assert not caught.value.may_have_been_applied
@@ -185,6 +193,33 @@ async def test_an_odd_answer_to_the_node_list_is_an_error_never_an_empty_list(
     service.always = lambda request: answer()
     with pytest.raises(kind, match=text):
         await connect(service.port, max_response_bytes=100_000).get_cluster_nodes()
+
+
+@pytest.mark.parametrize("several", [False, True])
+async def test_a_federation_router_is_refused_and_its_demand_unknown(
+    connect: Connect, service: EmbeddedWebService, yarn: EmbeddedYarn, several: bool
+) -> None:
+    about: list[object] = [{"subClusterId": "sub-1", "resourceManagerVersion": "3.4.2"}, {"subClusterId": "sub-2"}]
+    queues: list[object] = [
+        {"schedulerInfo": {"@type": "capacityScheduler", "queueName": "root"}, "subClusterId": "sub-1"}
+    ] * 2
+
+    def answer(request: web.Request) -> web.Response | None:
+        told = {"info": about, "scheduler": queues}.get(request.path.rpartition("/")[2])
+        return None if told is None else web.json_response({"subCluster": told if several else told[0]})
+
+    service.always = answer
+    client = connect(service.port)
+    assert len(await client.get_cluster_nodes()) == 2
+    assert await PartitionDemandReader(client).read() is None
+    update = client.update_node_resource([UPDATE])
+    for call in (client.get_version(), client.get_queue_info("root"), client.get_partition_use(), update):
+        with pytest.raises(
+            errors.FederationRouterError, match="name each sub-cluster's own ResourceManagers"
+        ) as caught:
+            await call
+        assert not caught.value.may_have_been_applied
+    assert yarn.updates == []
 
 
 async def test_the_rpc_port_of_a_cluster_is_told_from_its_web_port(connect: Connect, yarn: EmbeddedYarn) -> None:

@@ -8,13 +8,13 @@ import re
 import pytest
 
 from tests.unit.hadoop.sasl.recordings import NAMES, RecordedContext, load, replay, stream
-from yarn_copilot.hadoop import framing
+from yarn_copilot.hadoop import framing, versions
 from yarn_copilot.hadoop.codec import Codec, PlainCodec, ProtectedCodec
 from yarn_copilot.hadoop.sasl.digest_md5 import DigestAuthenticator
 from yarn_copilot.hadoop.sasl.kerberos import KerberosAuthenticator
 from yarn_copilot.hadoop.sasl.negotiation import Authenticator, Negotiation
 from yarn_copilot.hadoop.sasl.principals import Principal, ServerPrincipals
-from yarn_copilot.hadoop.sasl.protection import parse_protections
+from yarn_copilot.hadoop.sasl.protection import Protection, parse_protections
 
 HEADER = framing.connection_header(authentication=framing.AUTHENTICATION_SASL)
 
@@ -40,9 +40,9 @@ def authenticator_of(recording: dict[str, object]) -> Authenticator:
     )
 
 
-def test_recordings_of_two_versions_are_there() -> None:
-    assert len(NAMES) == 12
-    assert {name.partition("-")[0] for name in NAMES} == {"3.3.6", "3.5.0"}
+def test_every_tested_version_was_recorded_with_every_protection() -> None:
+    kinds = [f"{method}-{protection.hadoop_name}" for method in ("kerberos", "token") for protection in Protection]
+    assert sorted(NAMES) == sorted(f"{version}-{kind}" for version in versions.TESTED for kind in kinds)
 
 
 @pytest.mark.parametrize("name", NAMES)
