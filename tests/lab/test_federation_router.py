@@ -17,7 +17,7 @@ from yarn_copilot.cli.doctor.findings import Check, Severity
 from yarn_copilot.config.settings import HadoopSettings, Settings, Transport
 from yarn_copilot.hadoop import configuration, connection, errors
 from yarn_copilot.hadoop.client import ResourceManagerClient
-from yarn_copilot.hadoop.model import NodeResourceUpdate, Resource
+from yarn_copilot.hadoop.model import NodeId, NodeResourceUpdate, Resource
 from yarn_copilot.hadoop.protocols import ha_service
 from yarn_copilot.hadoop.rest.client import RestResourceManagerClient
 from yarn_copilot.hadoop.rest.demand import PartitionDemandReader
@@ -56,11 +56,11 @@ async def test_router_lists_nodes_and_refuses_to_change_them_which_their_own_res
             with pytest.raises(errors.FederationRouterError, match="sub-cluster's own ResourceManagers") as caught:
                 await call
             assert not caught.value.may_have_been_applied
-        assert await capacity(direct) == FULL
+        assert await capacity(direct, node_id) == FULL
         await direct.update_node_resource(update)
 
         async def is_changed() -> bool:
-            return await capacity(direct) == LESS
+            return await capacity(direct, node_id) == LESS
 
         await until(is_changed)
 
@@ -90,7 +90,7 @@ async def test_router_is_read_over_rest_where_its_demand_is_unknown_and_updates_
         for call in (through.get_version(), through.get_queue_info("root"), through.get_partition_use(), update):
             with pytest.raises(errors.FederationRouterError, match="sub-cluster's own ResourceManagers"):
                 await call
-        assert {report.node_id: report.capability for report in await direct.get_cluster_nodes()}[node_id] == FULL
+        assert await capacity(direct, node_id) == FULL
 
 
 async def test_router_has_no_service_that_tells_active_from_standby(federation: FederatedYarn) -> None:
@@ -124,7 +124,6 @@ def client_of(conf_dir: Any) -> ResourceManagerClient:
     return ResourceManagerClient(cluster, user="yarn", call_timeout_seconds=20)
 
 
-async def capacity(client: ResourceManagerClient) -> Resource:
-    """Read the total of the only node."""
-    (report,) = await client.get_cluster_nodes()
-    return report.capability
+async def capacity(client: ResourceManagerClient, node_id: NodeId) -> Resource:
+    """Read the total of a node."""
+    return {report.node_id: report.capability for report in await client.get_cluster_nodes()}[node_id]
