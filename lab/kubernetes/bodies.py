@@ -68,6 +68,7 @@ class NodeManagerPod:
         node_id: override annotation `host:port`.
         cluster_id: cluster annotation.
         cpu_milli, memory_bytes: the pod's own batch request; None: no request.
+        agent_port: port of the agent beside the NodeManager, named `copilot`; None: there is none.
     """
 
     name: str
@@ -81,6 +82,7 @@ class NodeManagerPod:
     cluster_id: str | None = None
     cpu_milli: Amount | None = None
     memory_bytes: Amount | None = None
+    agent_port: int | None = None
     labels: Mapping[str, str] = field(default_factory=lambda: dict(NODE_MANAGER_LABELS))
     annotations: Mapping[str, str] = field(default_factory=dict)
 
@@ -137,10 +139,13 @@ def node_manager_pod(pod: NodeManagerPod) -> dict[str, Any]:
         annotations[NODE_ID_ANNOTATION] = pod.node_id
     if pod.cluster_id is not None:
         annotations[CLUSTER_ID_ANNOTATION] = pod.cluster_id
+    container = _container("node-manager", pod.cpu_milli, pod.memory_bytes)
+    if pod.agent_port is not None:
+        container["ports"] = [{"name": "copilot", "containerPort": pod.agent_port}]
     spec: dict[str, Any] = {
         "nodeName": pod.node_name,
         "terminationGracePeriodSeconds": 0,
-        "containers": [_container("node-manager", pod.cpu_milli, pod.memory_bytes)],
+        "containers": [container],
     }
     if pod.host_name is not None:
         spec["hostname"] = pod.host_name

@@ -12,7 +12,12 @@ from nm_proxy.agent_settings import AgentSettings
 
 
 def agent_beside(
-    node_manager: NodeManager, *, hierarchy: str, socket: Path, parenting: dict[str, Any] | None = None
+    node_manager: NodeManager,
+    *,
+    hierarchy: str,
+    socket: Path,
+    parenting: dict[str, Any] | None = None,
+    copilot: dict[str, Any] | None = None,
 ) -> Agent:
     """Make an agent; nothing is started.
 
@@ -21,6 +26,7 @@ def agent_beside(
         hierarchy: YARN's directory in the cgroup tree.
         socket: of the copilot API.
         parenting: that section of the settings; None: the defaults.
+        copilot: further keys of that section; None: no port for the controller.
     """
     document = {
         "cgroup": {"hierarchy": hierarchy},
@@ -29,6 +35,6 @@ def agent_beside(
             "url": f"http://{node_manager.identity.address}:{node_manager.identity.ports.web}",
             "local_directories": [str(node_manager.folder / "local")],
         },
-        "copilot": {"socket": str(socket)},
+        "copilot": {"socket": str(socket), **(copilot or {})},
     }
     return Agent(AgentSettings.model_validate(document))

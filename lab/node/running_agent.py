@@ -6,11 +6,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from typing import Any
+from typing import Any, Final
 
 from batch_resources.resources import BatchResources
 from lab.processes import probes
 from nm_proxy.agent import Agent
+
+_CLOSING_TURNS: Final = 10
 
 
 class RunningAgent:
@@ -28,6 +30,9 @@ class RunningAgent:
         return self
 
     def __exit__(self, *_: object) -> None:
+        # A caller over TLS that has gone is noticed, and its connection closed, in a few turns of the loop.
+        for _turn in range(_CLOSING_TURNS):
+            asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self.loop).result(timeout=30)
         if self._task is not None:
             self.loop.call_soon_threadsafe(self._task.cancel)
         self._thread.join(timeout=30)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from batch_resources.resources import BatchResources
@@ -15,6 +16,7 @@ from lab.koordinator.api import read_kubeconfig
 from lab.koordinator.running import RunningStandIn
 from lab.koordinator.stand_in import Pace
 from lab.kubernetes.bodies import NodeSpec
+from lab.processes import probes
 from tests.lab.bridge import GIB, Bridge, BridgedNode, Unique
 
 SETTLE_SECONDS: Final = 2.0
@@ -47,19 +49,51 @@ class StrictLab:
         """Play a load that leaves so many cores and so many times 2 GiB."""
         self.koordinator.set_origin(node.name, units * 1000, units * 2 * GIB)
 
+    def has_converged(self, node: BridgedNode) -> bool:
+        """Tell whether what is claimed is what YARN has, and all the rest is published for Kubernetes.
+
+        Raises:
+            NotReadyError: not yet; what is there is in it.
+        """
+        memory, vcores = self.bridge.capacity(node)
+        claim = self.bridge.claim(node)
+        origin, allocatable = self.bridge.origin(node), self.allocatable(node)
+        capacity = BatchResources(cpu_milli=vcores * 1000, memory_bytes=memory << 20)
+        state = f"{node.name}: O={origin} A={allocatable} T={claim} C={capacity}"
+        if claim is None or capacity != BatchResources(cpu_milli=claim.cpu_milli, memory_bytes=claim.memory_bytes):
+            raise probes.NotReadyError(state)
+        if origin != allocatable + capacity:
+            raise probes.NotReadyError(state)
+        return True
+
     def allocatable(self, node: BridgedNode) -> BatchResources:
         """Read what is published for Kubernetes."""
         return self.bridge.batch_allocatable(node)
 
 
 @contextmanager
-def strict_lab(lab: Lab, unique: Unique, *, units: int = 20, config: Mapping[str, Any] = STRICT) -> Iterator[StrictLab]:
-    """Make a node for every NodeManager with an origin of so many units, and record everything."""
+def strict_lab(
+    lab: Lab,
+    unique: Unique,
+    *,
+    units: int = 20,
+    config: Mapping[str, Any] = STRICT,
+    pods: Mapping[int, Mapping[str, Any]] = MappingProxyType({}),
+) -> Iterator[StrictLab]:
+    """Make a node for every NodeManager with an origin of so many units, and record everything.
+
+    Args:
+        lab: where.
+        unique: makes names.
+        units: of 1 core and 2 GiB.
+        config: of the controller.
+        pods: fields of the pods of NodeManagers by their number from 0 (see `NodeManagerPod`).
+    """
     bridge = Bridge(lab, unique, config=config)
     nodes = [BridgedNode(unique("node"), manager) for manager in lab.yarn.node_managers]
-    for node in nodes:
+    for number, node in enumerate(nodes):
         cores, memory = MACHINE.cpu_milli // 1000, MACHINE.memory_bytes // GIB
-        lab.enroll(node.manager, NodeSpec(name=node.name, cpu=str(cores), memory=f"{memory}Gi"))
+        lab.enroll(node.manager, NodeSpec(name=node.name, cpu=str(cores), memory=f"{memory}Gi"), **pods.get(number, {}))
     with ExitStack() as stack:
         koordinator = stack.enter_context(
             RunningStandIn(

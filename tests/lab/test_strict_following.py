@@ -14,7 +14,6 @@ from lab.cluster import Lab
 from lab.judge.events import CapacityEvent, Event, NodeVersion
 from lab.judge.judging import in_order
 from lab.kubernetes.bodies import BatchPod
-from lab.processes import probes
 from tests.lab.bridge import GIB, SETTLED_SECONDS, BridgedNode, Unique
 from tests.lab.figures import record_figures
 from tests.lab.strict import SETTLE_SECONDS, StrictLab, strict_lab
@@ -23,27 +22,13 @@ _CONVERGED_SECONDS = 60.0
 _ORDER_SECONDS = 0.25
 
 
-def _has_converged(found: StrictLab, node: BridgedNode) -> bool:
-    """Tell whether what is claimed is what YARN has, and all the rest is published for Kubernetes."""
-    memory, vcores = found.bridge.capacity(node)
-    claim = found.bridge.claim(node)
-    origin, allocatable = found.bridge.origin(node), found.allocatable(node)
-    capacity = BatchResources(cpu_milli=vcores * 1000, memory_bytes=memory << 20)
-    state = f"{node.name}: O={origin} A={allocatable} T={claim} C={capacity}"
-    if claim is None or capacity != BatchResources(cpu_milli=claim.cpu_milli, memory_bytes=claim.memory_bytes):
-        raise probes.NotReadyError(state)
-    if origin != allocatable + capacity:
-        raise probes.NotReadyError(state)
-    return True
-
-
 def _wait_converged(found: StrictLab, wanted: Callable[[int, int], bool] = lambda memory, vcores: True) -> float:
     began_at = time.monotonic()
     for node in found.nodes:
 
         def is_there(node: BridgedNode = node) -> bool:
             memory, vcores = found.bridge.capacity(node)
-            return _has_converged(found, node) and wanted(memory, vcores)
+            return found.has_converged(node) and wanted(memory, vcores)
 
         found.bridge.wait(is_there, f"{node.name} has converged", seconds=_CONVERGED_SECONDS)
     return time.monotonic() - began_at
