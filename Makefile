@@ -72,7 +72,7 @@ unit: $(KERBEROS) ## Unit tests, under a minute
 	$(PYTEST) tests/unit -n 2 -q --junitxml=$(REPORTS)/unit.xml $(ARGS)
 
 model: $(READY) ## Search a small world for a unit sold twice: one lateness and every pair, mutants, liveness
-	$(PYTEST) tests/model -n 2 -q -rP --junitxml=$(REPORTS)/model.xml $(ARGS)
+	$(PYTEST) tests/model -n 2 --maxschedchunk 1 -q -rP --junitxml=$(REPORTS)/model.xml $(ARGS)
 
 contract: $(KERBEROS) ## Adapters against in-process servers on loopback
 	$(PYTEST) tests/contract -q --junitxml=$(REPORTS)/contract.xml $(ARGS)
