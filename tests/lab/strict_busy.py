@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,7 +17,6 @@ from tests.lab.strict import STRICT, StrictLab, strict_lab
 CORES: Final = 20
 IN_USE: Final = 12
 _OLD: Final = 4
-_YOUNG: Final = 7
 _MOVED_SECONDS: Final = 60.0
 _DEMAND: Final[Mapping[str, Any]] = {"yarn": {"queue_interval_seconds": 1}}
 
@@ -68,9 +67,18 @@ class BusyNode:
         return str(self.view()["giving_way"]["stage"])
 
 
+def _wait_launched(found: StrictLab, launched: Callable[[], int], count: int) -> None:
+    found.bridge.wait(lambda: launched() == count, f"{count} processes have started", seconds=_MOVED_SECONDS)
+
+
 @contextmanager
 def busy_node(
-    lab: Lab, unique: Unique, config: Mapping[str, Any], *, pod: Mapping[str, Any] | None = None
+    lab: Lab,
+    unique: Unique,
+    config: Mapping[str, Any],
+    *,
+    pod: Mapping[str, Any] | None = None,
+    launched: Callable[[], int] | None = None,
 ) -> Iterator[BusyNode]:
     """Make the first node busy; the others are too small for anything of the application.
 
@@ -79,6 +87,7 @@ def busy_node(
         unique: makes names.
         config: of the controller, on top of that for mode strict.
         pod: fields of the NodeManager's pod that differ.
+        launched: counts the containers whose processes run, where their age by the clock of the node matters too.
     """
     with strict_lab(lab, unique, units=1, config=merged(STRICT, _DEMAND, config), pods={0: pod or {}}) as found:
         node = found.nodes[0]
@@ -91,11 +100,13 @@ def busy_node(
         application.ask(count=_OLD, memory_mib=1024, node=node.node_id)
         application.wait_running(_OLD)
         young: list[Container] = []
-        for number in range(_YOUNG):
+        for number in range(_OLD + 1, IN_USE):
             # One after another: the ResourceManager tells age by milliseconds.
             before = {each.id for each in application.running()}
             application.ask(count=1, memory_mib=1024, node=node.node_id)
-            young += [each for each in application.wait_running(_OLD + number + 1) if each.id not in before]
+            young += [each for each in application.wait_running(number) if each.id not in before]
+            if launched is not None:
+                _wait_launched(found, launched, number + 1)  # with the ApplicationMaster
         busy = BusyNode(found, node, controller, application, young)
         found.bridge.wait(lambda: busy.used_vcores() == IN_USE, f"{IN_USE} vcores are in use")
         yield busy
