@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import random
+import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,8 +25,10 @@ REPLICAS: Final[dict[str, Any]] = {
 }
 """Two replicas that follow each other quickly; every deadline ends before the lease does."""
 
-_STEP_SECONDS: Final = 20.0
+_STEP_SECONDS: Final = 180.0
+"""No step is taken while the ResourceManager or the API server comes back, which a busy machine makes a minute of."""
 _LEADER_SECONDS: Final = 60.0
+_READY_SECONDS: Final = 180.0
 _FROZEN_SECONDS: Final = 5.0
 
 
@@ -34,26 +38,49 @@ class Chaos:
     Attributes:
         done: how often each disturbance was made; deaths are counted by step.
         missed: deaths whose step was not taken in time.
+        crashes: sentences, one for each replica that ended although nobody killed it.
     """
 
-    def __init__(self, found: StrictLab, death_file: Path, choices: random.Random) -> None:
+    def __init__(self, found: StrictLab, death_file: Path, seed: int) -> None:
         """Start two replicas."""
         self._found = found
         self._death_file = death_file
-        self._choices = choices
         self.done: Counter[str] = Counter()
         self.missed: Counter[str] = Counter()
+        self.crashes: list[str] = []
         program = Program(module="tests.lab.program", environment={"PROGRAM_DEATH": str(death_file)})
         self.replicas = [found.bridge.controller(REPLICAS, program=program).start() for _ in range(2)]
         for replica in self.replicas:
-            replica.wait_ready()
-        self.disturbances: dict[str, Callable[[], None]] = {
-            **{step.value: lambda step=step: self.die_at(step) for step in Step},  # type: ignore[misc]
+            replica.wait_ready(timeout_seconds=_READY_SECONDS)
+        self.deaths: dict[str, Callable[[], None]] = {
+            step.value: lambda step=step: self.die_at(step)  # type: ignore[misc]
+            for step in Step
+        }
+        self.others: dict[str, Callable[[], None]] = {
             "leader frozen": self.freeze_leader,
             "resource manager killed": self.kill_resource_manager,
             "api server killed": self.kill_api_server,
             "node manager killed": self.kill_node_manager,
         }
+
+        # Each chooses for itself, so that a seed chooses the same whichever comes first where two rows run at once.
+        self._choices = {name: random.Random(f"chaos/{seed}/{name}") for name in self.disturbances}
+
+    @property
+    def disturbances(self) -> dict[str, Callable[[], None]]:
+        """Give everything that can be done, by name."""
+        return {**self.deaths, **self.others}
+
+    def disturb_at_once(self, *rows: Iterable[str]) -> None:
+        """Go through several rows of disturbances at the same time; the first error of each row ends it."""
+
+        def go_through(row: Iterable[str]) -> None:
+            for name in row:
+                self.disturb(name)
+
+        with ThreadPoolExecutor(len(rows)) as pool:
+            for future in [pool.submit(go_through, row) for row in rows]:
+                future.result()
 
     def disturb(self, name: str) -> None:
         """Make one disturbance and say so."""
@@ -63,7 +90,8 @@ class Chaos:
 
     def die_at(self, step: Step) -> None:
         """Let the leader die at a step, or shortly after it; the other replica goes on with the transfer."""
-        Death(step, self._choices.randint(1, 2), self._choices.choice((0, 0, 1, 5))).write(self._death_file)
+        choices = self._choices[step.value]
+        Death(step, choices.randint(1, 2), choices.choice((0, 0, 1, 5))).write(self._death_file)
         try:
             self._wait(lambda: not all(each.is_running for each in self.replicas), f"{step} is taken", _STEP_SECONDS)
         except LabError:
@@ -82,7 +110,7 @@ class Chaos:
         """Kill the ResourceManager and start it again; applications and containers are recovered."""
         yarn = self._found.bridge.lab.yarn
         yarn.stop_rm(kill=True)
-        time.sleep(self._choices.uniform(0, 2))
+        time.sleep(self._choices["resource manager killed"].uniform(0, 2))
         yarn.start_rm()
         yarn.wait_for_nodes()
 
@@ -90,14 +118,15 @@ class Chaos:
         """Kill the API server and start it again."""
         kubernetes = self._found.bridge.lab.kubernetes
         kubernetes.stop_api_server(kill=True)
-        time.sleep(self._choices.uniform(0, 2))
+        time.sleep(self._choices["api server killed"].uniform(0, 2))
         kubernetes.start_api_server()
 
     def kill_node_manager(self) -> None:
         """Kill a NodeManager and start it again; it registers with its configured capacity, its containers live."""
-        manager = self._choices.choice(self._found.nodes).manager
+        choices = self._choices["node manager killed"]
+        manager = choices.choice(self._found.nodes).manager
         manager.kill()
-        time.sleep(self._choices.uniform(0, 1))
+        time.sleep(choices.uniform(0, 1))
         manager.start()
         self._found.bridge.lab.yarn.wait_for_nodes([manager])
 
@@ -113,8 +142,15 @@ class Chaos:
     def _bring_back(self) -> None:
         for replica in self.replicas:
             if not replica.is_running:
+                self._note_end(replica)
                 replica.start()
-                replica.wait_ready()
+                replica.wait_ready(timeout_seconds=_READY_SECONDS)
+
+    def _note_end(self, replica: ControllerProcess) -> None:
+        """Tell a death that was ordered from a crash: a replica that lost its lease goes on as a standby."""
+        code = replica.process.exit_code
+        if code != -signal.SIGKILL:
+            self.crashes.append(f"{replica.name} ended with {code}\n{replica.process.tail()}")
 
     @staticmethod
     def _wait(condition: Callable[[], bool], what: str, seconds: float) -> None:
