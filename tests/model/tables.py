@@ -11,10 +11,10 @@ import itertools
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-from tests.model.bridge import Bridge, KubernetesPart, YarnPart
+from tests.model.bridge import Bridge, KubernetesPart, Shown, YarnPart
 from tests.model.kubernetes_side import Kubernetes, KubernetesSide
 from tests.model.world import Late, World
-from tests.model.yarn_side import Yarn, YarnSide
+from tests.model.yarn_side import UNDER_WAY, Yarn, YarnSide
 
 Item = TypeVar("Item", bound=Hashable)
 
@@ -106,7 +106,11 @@ class KubernetesTable:
 
 
 class YarnTable:
-    """Hold YARN's side, all NodeManagers together; row i of each list belongs to state i."""
+    """Hold YARN's side, all NodeManagers together; row i of each list belongs to state i.
+
+    While the answer to a read is on its way, everything but its arrival goes on as if it said something else. So the
+    steps of such a state are worked out once for all answers: on its outline, the state with `UNDER_WAY` as answer.
+    """
 
     def __init__(self, world: World, bridge: Bridge) -> None:
         """Take the world and the bridge."""
@@ -121,6 +125,12 @@ class YarnTable:
         self.part: list[int] = []
         self.crash: list[int] = []
         self._updates: dict[int, tuple[int, ...]] = {}
+        self._outlines: Interned[YarnSide] = Interned()
+        self._outline_steps: dict[int, tuple[int, ...]] = {}
+        self._outline_updates: dict[int, tuple[int, ...]] = {}
+        self._answers: Interned[Shown] = Interned()
+        self._joined: dict[int, int] = {}
+        self._has_outlines = Late.READ in world.late and world.managers == 1
 
     def number(self, sides: tuple[YarnSide, ...]) -> int:
         """Give the number of a state, with what every search has to know of it."""
@@ -140,6 +150,9 @@ class YarnTable:
         sides = self.states.items[own]
         after = set()
         for place, side in enumerate(sides):
+            if self._has_outlines and side.reading is not None:
+                after.update(self._steps_while_reading(side, side.reading))
+                continue
             for item in self.actor.successors(side):
                 after.add(self.number((*sides[:place], item, *sides[place + 1 :])))
         steps = self.steps[own] = tuple(sorted(after - {own}))
@@ -152,12 +165,46 @@ class YarnTable:
         key = (state << VALUE_BITS | value) << PLACE_BITS | place
         after = self._updates.get(key)
         if after is None:
-            sides = self.states.items[state]
-            after = self._updates[key] = tuple(
-                self.number((*sides[:place], side, *sides[place + 1 :]))
-                for side in self.actor.issue_update(sides[place], value)
-            )
+            after = self._updates[key] = self._update(self.states.items[state], place, value)
         return after
+
+    def _update(self, sides: tuple[YarnSide, ...], place: int, value: int) -> tuple[int, ...]:
+        side = sides[place]
+        if self._has_outlines and side.reading is not None:
+            return self._update_while_reading(side, side.reading, value)
+        return tuple(
+            self.number((*sides[:place], item, *sides[place + 1 :])) for item in self.actor.issue_update(side, value)
+        )
+
+    def _steps_while_reading(self, side: YarnSide, answer: Shown) -> list[int]:
+        outline = self._outlines.number(side._replace(reading=UNDER_WAY))
+        known = self._outline_steps.get(outline)
+        if known is None:
+            after = {self._outlines.number(item) for item in self.actor.successors(self._outlines.items[outline])}
+            known = self._outline_steps[outline] = tuple(after)
+        return [*self._with_answer(known, answer), self.number((self.actor.read(side, answer),))]
+
+    def _update_while_reading(self, side: YarnSide, answer: Shown, value: int) -> tuple[int, ...]:
+        outline = self._outlines.number(side._replace(reading=UNDER_WAY))
+        key = outline << VALUE_BITS | value
+        known = self._outline_updates.get(key)
+        if known is None:
+            after = self.actor.issue_update(self._outlines.items[outline], value)
+            known = self._outline_updates[key] = tuple([self._outlines.number(item) for item in after])
+        return tuple(self._with_answer(known, answer))
+
+    def _with_answer(self, outlines: tuple[int, ...], answer: Shown) -> list[int]:
+        """Give the numbers of the states that have these outlines and this answer on its way."""
+        own = self._answers.number(answer)
+        numbers = []
+        for outline in outlines:
+            key = outline << SIDE_BITS | own
+            number = self._joined.get(key)
+            if number is None:
+                state = self._outlines.items[outline]._replace(reading=answer)
+                number = self._joined[key] = self.number((state,))
+            numbers.append(number)
+        return numbers
 
 
 class DecisionTable:

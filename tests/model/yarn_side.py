@@ -9,6 +9,9 @@ from typing import NamedTuple
 from tests.model.bridge import Bridge, Known, Shown, aged_count
 from tests.model.world import Late, World
 
+UNDER_WAY = Shown(-1, -1, -1, False, False, False, -1)
+"""Stands for any answer to a read that is on its way, where what it says plays no part."""
+
 
 class YarnSide(NamedTuple):
     """Be everything on YARN's side.
@@ -142,8 +145,12 @@ class Yarn:
             yield self._learn(after, shown)
         elif state.reading is None:
             yield after._replace(reading=shown)
-        else:
-            yield self._learn(state._replace(reading=None), state.reading)
+        elif state.reading is not UNDER_WAY:
+            yield self.read(state, state.reading)
+
+    def read(self, state: YarnSide, reading: Shown) -> YarnSide:
+        """Let the answer to a read arrive."""
+        return self._learn(state._replace(reading=None), reading)
 
     def _learn(self, state: YarnSide, shown: Shown) -> YarnSide:
         key = (state.known, shown)
