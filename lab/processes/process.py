@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,8 @@ from typing import Final
 from lab.errors import LabError
 
 _TAIL_BYTES: Final = 16_384
+_STOP_SECONDS: Final = 10.0
+_STOP_POLL_SECONDS: Final = 0.001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +112,19 @@ class ServerProcess:
         self.wait(10.0)
 
     def pause(self) -> None:
-        """Freeze the process with SIGSTOP: its connections stay open and nothing is answered."""
+        """Freeze the process with SIGSTOP: its connections stay open and nothing is answered.
+
+        Returns when every thread has stopped: on a loaded machine some of them still answer after the signal.
+
+        Raises:
+            LabError: one has not stopped in time.
+        """
         self.signal(signal.SIGSTOP)
+        deadline = time.monotonic() + _STOP_SECONDS
+        while self.pid is not None and not _is_stopped(self.pid):
+            if time.monotonic() > deadline:
+                raise LabError(f"{self.name} has not stopped {_STOP_SECONDS:g} s after SIGSTOP")
+            time.sleep(_STOP_POLL_SECONDS)
 
     def resume(self) -> None:
         """Let a frozen process go on."""
@@ -149,3 +163,12 @@ def tail_of(path: Path, lines: int = 20) -> str:
     except OSError:
         return ""
     return "\n".join(text.splitlines()[-lines:])
+
+
+def _is_stopped(pid: int) -> bool:
+    """Tell whether all threads of a process are stopped (field 3 of /proc/PID/task/TID/stat); a gone one is."""
+    for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):  # the thread has ended meanwhile
+            if stat.read_text().rpartition(")")[2].split()[0] not in {"T", "t", "Z", "X"}:
+                return False
+    return True
