@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Install `deploy/kubernetes` on a real API server and `hadoop-config` on a real YARN, and use what they grant."""
+"""Install `deploy` on a real API server and `hadoop-config` on a real YARN, and use what they grant."""
 
 from __future__ import annotations
 
@@ -45,6 +45,9 @@ GROUPS = {
 PLURALS = {"PodDisruptionBudget": "poddisruptionbudgets", "NetworkPolicy": "networkpolicies"}
 
 
+NODE_NAMESPACE = "hadoop"
+
+
 def hadoop_properties(name: str) -> dict[str, str]:
     root = ElementTree.parse(ROOT / "hadoop-config" / name).getroot()  # noqa: S314 - our own file
     return {each.findtext("name", ""): each.findtext("value", "") for each in root.findall("property")}
@@ -76,10 +79,8 @@ def installed(prepared: Lab) -> Lab:
     )
     objects.create_namespace(NAMESPACE)
     objects.create_node(NodeSpec(name=NODE, cpu="4", memory="8Gi"))
-    for path in sorted((ROOT / "deploy" / "kubernetes").glob("*.yaml")):
-        for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
-            if document["kind"] != "Kustomization":
-                objects.request("POST", f"{_collection(document)}?fieldValidation=Strict", document)
+    for document in _documents("kubernetes"):
+        objects.request("POST", f"{_collection(document, NAMESPACE)}?fieldValidation=Strict", document)
     return prepared
 
 
@@ -90,10 +91,16 @@ def account(installed: Lab) -> KubernetesObjects:
     return installed.kubernetes.objects(token)
 
 
-def _collection(document: dict[str, Any]) -> str:
+def _documents(folder: str) -> list[dict[str, Any]]:
+    paths = sorted((ROOT / "deploy" / folder).glob("*.yaml"))
+    every = [one for path in paths for one in yaml.safe_load_all(path.read_text(encoding="utf-8"))]
+    return [one for one in every if one["kind"] != "Kustomization"]
+
+
+def _collection(document: dict[str, Any], namespace: str) -> str:
     kind = document["kind"]
     plural = PLURALS.get(kind, kind.lower() + "s")
-    scope = "" if kind.startswith("Cluster") else f"/namespaces/{NAMESPACE}"
+    scope = "" if kind.startswith("Cluster") else f"/namespaces/{namespace}"
     return f"{GROUPS[document['apiVersion']]}{scope}/{plural}"
 
 
@@ -166,6 +173,47 @@ def test_the_host_application_patch_sets_its_one_key(prepared: Lab) -> None:
         "PATCH", f"{maps}/slo-controller-config", patch, content_type="application/strategic-merge-patch+json"
     )
     assert patched["data"] == {"colocation-config": "{}", **patch["data"]}
+
+
+def test_the_node_manifests_are_created_as_they_are_written(prepared: Lab) -> None:
+    objects = prepared.kubernetes.objects()
+    kustomization = yaml.safe_load((ROOT / "deploy/node/kustomization.yaml").read_text(encoding="utf-8"))
+    assert kustomization["namespace"] == NODE_NAMESPACE
+    objects.create_namespace(NODE_NAMESPACE)
+    documents = _documents("node")
+    assert sorted(one["kind"] for one in documents) == ["ConfigMap", "ConfigMap", "DaemonSet"]
+    for document in documents:
+        collection = _collection(document, NODE_NAMESPACE)
+        created = objects.request("POST", f"{collection}?fieldValidation=Strict", document)
+        _assert_holds(created, document)
+
+
+def test_a_wrong_field_of_a_node_manifest_would_be_refused(prepared: Lab) -> None:
+    objects = prepared.kubernetes.objects()
+    objects.create_namespace(NODE_NAMESPACE)
+    (daemon_set,) = [one for one in _documents("node") if one["kind"] == "DaemonSet"]
+    daemon_set["metadata"]["name"] = "wrong"
+    pod = daemon_set["spec"]["template"]["spec"]
+    pod["hostPid"] = pod.pop("hostPID")
+    url = f"{_collection(daemon_set, NODE_NAMESPACE)}?fieldValidation=Strict"
+    with pytest.raises(requests.HTTPError) as caught:
+        objects.request("POST", url, daemon_set)
+    assert caught.value.response.status_code == 400
+    assert "hostPid" in caught.value.response.text
+
+
+def _assert_holds(stored: Any, written: Any) -> None:
+    """Check that what the API server stored has everything that was written; it adds defaults."""
+    if isinstance(written, dict):
+        for key, value in written.items():
+            assert key in stored
+            _assert_holds(stored[key], value)
+    elif isinstance(written, list):
+        assert len(stored) == len(written)
+        for one, other in zip(stored, written, strict=True):
+            _assert_holds(one, other)
+    else:
+        assert stored == written
 
 
 def _client(lab: Lab, user: str) -> ResourceManagerClient:
