@@ -75,7 +75,7 @@ model: $(READY) ## Search a small world for a unit sold twice: one lateness and 
 	$(PYTEST) tests/model -n 2 --maxschedchunk 1 -q -rP --junitxml=$(REPORTS)/model.xml $(ARGS)
 
 contract: $(KERBEROS) ## Adapters against in-process servers on loopback
-	$(PYTEST) tests/contract -q --junitxml=$(REPORTS)/contract.xml $(ARGS)
+	$(PYTEST) tests/contract -n 2 -q --junitxml=$(REPORTS)/contract.xml $(ARGS)
 
 prepare: $(READY) ## Build and download the real servers of the lab (cached)
 	$(BIN)/python -m lab prepare
