@@ -187,6 +187,8 @@ class ControlPlane:
                 f"--cert-dir={self.ca_file.parent}",
                 "--endpoint-reconciler-type=none",
                 "--service-cluster-ip-range=10.0.0.0/24",
+                # As every kubeadm cluster has it: deploy/node cannot be created without.
+                "--allow-privileged=true",
                 f"--token-auth-file={self._folder / 'tokens.csv'}",
                 "--authorization-mode=RBAC",
                 f"--service-account-issuer={self.url}",
