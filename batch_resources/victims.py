@@ -5,10 +5,19 @@ The order is that of the people who own the work: OPPORTUNISTIC containers befor
 first (it has lost the least), and an ApplicationMaster only when everything else together is not enough, because
 its death restarts the whole application. Node side and controller use this one policy. Pure: who is a candidate,
 and whether killing worked, is known elsewhere.
+
+Where a ResourceManager takes containers from a node that was made smaller, it has the same order, and by youngest it
+means the last one allocated (SchedulerNode.getContainersToKill, Hadoop 3.3.6 to 3.5.0: RMContainer.getCreationTime).
+A node is not told when that was. It sees starts, which come later, in an order of their own: images and files that one
+task needs and another does not. But numbers within an application are given in the order of allocation, so a container
+was allocated before each later one of its application started, and the earliest such start dates it. With these dates
+both ends take the same containers of one application, and of several ones as nearly as starts tell.
 """
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,7 +39,10 @@ class Candidate:
     Attributes:
         container_id: YARN's id; of two equally young containers the one with the larger id dies first.
         holds: what its end gives back; no component is negative.
-        started_at: start in seconds on any clock common to all candidates; None (unknown) counts as oldest.
+        started_at: start in seconds on any clock common to all candidates; None: unknown, and where its application's
+            other containers do not date it either, it counts as oldest.
+        application_id: its application; empty stands for one of its own.
+        turn: its place among the application's containers in the order of allocation: attempt, epoch, number.
         is_application_master: whether the application dies with it.
         execution_type: OPPORTUNISTIC dies first.
     """
@@ -38,6 +50,8 @@ class Candidate:
     container_id: str
     holds: BatchResources
     started_at: float | None
+    application_id: str = ""
+    turn: tuple[int, ...] = ()
     is_application_master: bool = False
     execution_type: ExecutionType = ExecutionType.GUARANTEED
 
@@ -64,8 +78,15 @@ class Choice:
 
 def kill_order(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Sort candidates so that the first one is the first to die."""
-    by_id = sorted(candidates, key=lambda candidate: candidate.container_id, reverse=True)
-    return sorted(by_id, key=_rank)
+    every = list(candidates)
+    dates = _dates(every)
+
+    def rank(candidate: Candidate) -> tuple[bool, bool, float]:
+        is_promised = candidate.execution_type is not ExecutionType.OPPORTUNISTIC
+        return candidate.is_application_master, is_promised, -dates[candidate.container_id]
+
+    by_number = sorted(every, key=lambda one: (one.application_id, one.turn, one.container_id), reverse=True)
+    return sorted(by_number, key=rank)
 
 
 def choose_victims(candidates: Iterable[Candidate], asked: BatchResources) -> Choice:
@@ -99,13 +120,25 @@ def total(candidates: Iterable[Candidate]) -> BatchResources:
     return BatchResources(cpu_milli=cpu_milli, memory_bytes=memory_bytes)
 
 
-def _rank(candidate: Candidate) -> tuple[bool, bool, bool, float]:
-    return (
-        candidate.is_application_master,
-        candidate.execution_type is not ExecutionType.OPPORTUNISTIC,
-        candidate.started_at is None,
-        -(candidate.started_at or 0.0),
-    )
+def _dates(candidates: Iterable[Candidate]) -> dict[str, float]:
+    """Date each allocation as late as starts allow; never against the order within an application."""
+    applications: defaultdict[str, list[Candidate]] = defaultdict(list)
+    for candidate in candidates:
+        applications[candidate.application_id or candidate.container_id].append(candidate)
+    return {name: date for together in applications.values() for name, date in _dates_of_one(together)}
+
+
+def _dates_of_one(together: list[Candidate]) -> list[tuple[str, float]]:
+    """Date the containers of one application; unknown is minus infinity."""
+    in_turn = sorted(together, key=lambda one: (one.turn, one.container_id))
+    # Whoever came after the last one whose start is known is no older than that one.
+    known = [one.started_at for one in in_turn if one.started_at is not None]
+    earliest = known[-1] if known else -math.inf
+    dates = []
+    for one in reversed(in_turn):
+        earliest = earliest if one.started_at is None else min(earliest, one.started_at)
+        dates.append((one.container_id, earliest))
+    return dates
 
 
 def _enough(order: list[Candidate], reachable: BatchResources) -> list[Candidate]:

@@ -12,7 +12,7 @@ import re
 from typing import Final
 
 _PATTERN: Final = re.compile(
-    r"container_(?:e[0-9]{1,6}_)?(?P<cluster>[0-9]{1,19})_(?P<application>[0-9]{4,10})"
+    r"container_(?:e(?P<epoch>[0-9]{1,6})_)?(?P<cluster>[0-9]{1,19})_(?P<application>[0-9]{4,10})"
     r"_(?P<attempt>[0-9]{2,10})_(?P<number>[0-9]{6,19})"
 )
 
@@ -26,6 +26,17 @@ def application_of(container_id: str) -> str | None:
     """Give the application's id; None if the text is not a container's id."""
     match = _PATTERN.fullmatch(container_id)
     return f"application_{match['cluster']}_{match['application']}" if match else None
+
+
+def turn_of(container_id: str) -> tuple[int, int, int]:
+    """Give a container's place among those of its application, in the order in which they were allocated.
+
+    Returns:
+        Attempt, epoch and number, as org.apache.hadoop.yarn.api.records.ContainerId.compareTo has them; zeros if the
+        text is not a container's id.
+    """
+    match = _PATTERN.fullmatch(container_id)
+    return (int(match["attempt"]), int(match["epoch"] or 0), int(match["number"])) if match else (0, 0, 0)
 
 
 def is_application_master(container_id: str) -> bool:

@@ -16,7 +16,7 @@ from nm_proxy.cgroup.layout import Place, Version
 from nm_proxy.cgroup.stats import Stats, read_stats
 from nm_proxy.cgroup.tree import CgroupTree
 from nm_proxy.cgroup.weights import SHARES_PER_CORE, WEIGHT_PER_VCORE
-from nm_proxy.container_ids import application_of, is_application_master
+from nm_proxy.container_ids import application_of, is_application_master, turn_of
 from nm_proxy.node_view import NodeManagerView
 from nm_proxy.nodemanager.model import ContainerReport
 from nm_proxy.nodemanager.processes import ProcessReader
@@ -74,6 +74,8 @@ class NodeContainer:
             container_id=self.container_id,
             holds=self.holds,
             started_at=self.started_at,
+            application_id=self.application_id,
+            turn=turn_of(self.container_id),
             is_application_master=self.is_application_master,
             execution_type=self.execution_type,
         )

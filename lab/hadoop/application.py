@@ -26,7 +26,11 @@ from lab.processes.process import Command, ServerProcess
 _HEAP_MIB: Final = 128
 WAIT_SECONDS: Final = 60.0
 EXIT_PREEMPTED: Final = -102
-EXIT_ABORTED: Final = -100  # also: released by the application
+EXIT_ABORTED: Final = -100
+"""Given back by the application, or gone with its node; YARN tells them apart by its words alone."""
+
+_GIVEN_BACK: Final = ("released by application", "completed application")
+"""SchedulerUtils.RELEASED_CONTAINER and COMPLETED_APPLICATION, Hadoop 3.3.6 to 3.5.0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,13 @@ class Container:
     is_running: bool = False
     exit_status: int | None = None
     diagnostics: str = ""
+
+    @property
+    def was_taken_away(self) -> bool:
+        """Tell whether YARN, or somebody on the node, ended it against its application's will."""
+        if self.exit_status == EXIT_ABORTED:
+            return not any(words in self.diagnostics for words in _GIVEN_BACK)
+        return self.exit_status not in {None, 0}
 
 
 class Application:
@@ -193,7 +204,7 @@ class Application:
 
     def killed(self) -> list[Container]:
         """Return the containers that YARN took away (preempted, lost with their node, killed)."""
-        return [each for each in self.completed() if each.exit_status not in {0, EXIT_ABORTED}]
+        return [each for each in self.completed() if each.was_taken_away]
 
     def wait_running(self, count: int, *, timeout_seconds: float = WAIT_SECONDS) -> list[Container]:
         """Wait until exactly `count` containers run.

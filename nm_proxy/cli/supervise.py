@@ -33,6 +33,7 @@ from nm_proxy.supervisor.health_server import HealthServer
 from nm_proxy.supervisor.init import STOP_SINCE_OPTION
 from nm_proxy.supervisor.metrics import SupervisorMetrics
 from nm_proxy.supervisor.process import Launcher, is_recorded_alive
+from nm_proxy.supervisor.signals import Signals
 from nm_proxy.supervisor.supervisor import Rendering, Supervisor
 from yarn_copilot.config.changes import describe_changes
 from yarn_copilot.config.watching import ConfigWatcher, Reload
@@ -120,17 +121,26 @@ async def _run(settings: NodeSettings, invocation: Invocation, around: Surroundi
     )
     launcher = Launcher(invocation.command, state_dir=settings.supervisor.state_dir, user=settings.hadoop.user)
     supervisor = Supervisor(joined, launcher, rendering, runner, clock=clock, metrics=metrics)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, supervisor.request_stop)
-    loop.add_signal_handler(signal.SIGQUIT, supervisor.dump_threads)
     if invocation.stop_since is not None:
         supervisor.request_stop(invocation.stop_since)
+    signals = Signals()
+    try:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signals.on(number, supervisor.request_stop)
+        signals.on(signal.SIGQUIT, supervisor.dump_threads)
+        watcher = _settings_watcher(invocation.config, settings, around.environ, supervisor, runner)
+        signals.on(signal.SIGHUP, watcher.look if watcher is not None else _do_nothing)
+        await _serve(supervisor, watcher)
+    finally:
+        signals.close()
+
+
+async def _serve(supervisor: Supervisor, watcher: ConfigWatcher[NodeSettings] | None) -> None:
     health = HealthServer(lambda: supervisor.settings.health, supervisor.condition, supervisor.render_metrics)
     port = await health.start()
     if port is not None:
         logger.info("Health is served", extra={"port": port})
-    watching = _watch_settings(invocation.config, settings, around.environ, supervisor, runner)
+    watching = asyncio.create_task(watcher.run() if watcher is not None else asyncio.Event().wait())
     try:
         await supervisor.run()
     finally:
@@ -184,15 +194,12 @@ def nodemanager_environment(settings: NodeSettings, environ: Mapping[str, str]) 
     return {**environ, "HADOOP_CONF_DIR": rendered, "YARN_CONF_DIR": rendered}
 
 
-def _watch_settings(
+def _settings_watcher(
     path: Path | None, settings: NodeSettings, environ: Mapping[str, str], supervisor: Supervisor, runner: AgentRunner
-) -> asyncio.Task[None]:
-    async def nothing() -> None:
-        await asyncio.Event().wait()
-
+) -> ConfigWatcher[NodeSettings] | None:
+    """Make what reads the settings file again when it changes; None without a file."""
     if path is None:
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        return asyncio.create_task(nothing())
+        return None
 
     def told(reload: Reload[NodeSettings]) -> None:
         supervisor.metrics.reload_ok.set(reload.ok)
@@ -210,11 +217,13 @@ def _watch_settings(
         waiting = ", ".join(reload.changes.needs_restart)
         logger.info("The settings file was read again", extra={"changed": changes, "needs_restart": waiting})
 
-    watcher = ConfigWatcher(
+    return ConfigWatcher(
         path, schema=SCHEMA, running=settings, environ=environ, on_reload=told, sleep=SystemClock().sleep
     )
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, watcher.look)
-    return asyncio.create_task(watcher.run())
+
+
+def _do_nothing() -> None:
+    """Swallow a signal that has no meaning here."""
 
 
 def end_with_parent() -> None:

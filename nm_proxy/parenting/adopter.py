@@ -98,7 +98,7 @@ class Adopter:
         report = PassReport()
         with self._lock:
             try:
-                report.repairs += self._parent.prepare()
+                report.repair("", self._parent.prepare())
                 existing = self._bring_in(view, pid_files, report)
                 self._apply_values(self._records, view, report)
                 self._weigh(report)
@@ -284,7 +284,7 @@ class Adopter:
                 continue
             try:
                 if self._create(record.path) and record.is_settled:
-                    report.repairs.append(Repair.GROUP)
+                    report.repair(name, [Repair.GROUP])
                     record.in_force = None
             except CgroupError as error:
                 self._failed(name, record, error, report)
@@ -331,7 +331,7 @@ class Adopter:
             self._failed(name, record, result.error, report)
             return
         if result.brought and record.is_settled:
-            report.repairs.append(Repair.MEMBERSHIP)
+            report.repair(name, [Repair.MEMBERSHIP])
         if result.is_settled and not record.is_settled:
             record.is_settled = True
             report.adopted.append(name)
@@ -345,7 +345,8 @@ class Adopter:
             if self.options.makes_groups and not self._is_populated(record):
                 continue
             try:
-                report.repairs += self._limit(record, view.containers.get(container_id), trusts_own=trusts_own)
+                known = view.containers.get(container_id)
+                report.repair(container_id, self._limit(record, known, trusts_own=trusts_own))
             except CgroupError as error:
                 self._failed(container_id, record, error, report)
         self._measure(records, report)
@@ -387,8 +388,8 @@ class Adopter:
 
     def _weigh(self, report: PassReport) -> None:
         vcores = sum(record.vcores for record in self._records.values() if record.pids)
-        report.repairs += self._parent.weigh(vcores * self.options.milli_cores_per_vcore)
-        report.repairs += self._parent.wall()
+        report.repair("", self._parent.weigh(vcores * self.options.milli_cores_per_vcore))
+        report.repair("", self._parent.wall())
 
     # What is left over
 

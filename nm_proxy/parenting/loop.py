@@ -192,15 +192,23 @@ class ParentingLoop:
     def _tell(self, report: PassReport, *, is_complete: bool) -> None:
         for seconds in report.latencies:
             self._metrics.observe_latency(seconds)
-        for repair, count in Counter(report.repairs).items():
-            self._metrics.count_repairs(repair.value, count)
-            logger.warning("Put right what somebody else had changed", extra={"what": repair.value, "count": count})
+        self._tell_repairs(report)
         self._metrics.count_groups(adopted=len(report.adopted), removed=len(report.removed))
         if report.adopted:
             logger.info("Adopted containers", extra={"containers": ", ".join(sorted(report.adopted))})
         if report.removed:
             logger.info("Removed empty groups", extra={"containers": ", ".join(sorted(report.removed))})
         self._tell_errors({**report.errors, **dict.fromkeys(report.unbelieved, _UNBELIEVED)}, is_complete=is_complete)
+
+    def _tell_repairs(self, report: PassReport) -> None:
+        """Write one line for each kind, whoever and however many were concerned."""
+        for repair, count in Counter(report.repairs).items():
+            self._metrics.count_repairs(repair.value, count)
+            whose = ", ".join(sorted({name or "(all)" for name, one in report.repaired if one is repair}))
+            logger.warning(
+                "Put right what somebody else had changed",
+                extra={"what": repair.value, "count": count, "containers": whose},
+            )
 
     def _tell_errors(self, errors: Mapping[str, str], *, is_complete: bool) -> None:
         """Write each trouble once, and that it ended once."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from nm_proxy.cgroup.tree import Values
@@ -67,7 +68,7 @@ class PassReport:
     """Hold what one pass did.
 
     Attributes:
-        repairs: each thing that somebody else had changed.
+        repaired: each thing that somebody else had changed, with its container's id; "" is the parent.
         latencies: seconds from pid file to limits in force, for each container that got there.
         adopted: containers whose processes are all inside now and were not before.
         removed: empty groups that were removed.
@@ -75,9 +76,18 @@ class PassReport:
         errors: what failed, by container id; "" is the parent.
     """
 
-    repairs: list[Repair] = field(default_factory=list)
+    repaired: list[tuple[str, Repair]] = field(default_factory=list)
     latencies: list[float] = field(default_factory=list)
     adopted: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     unbelieved: list[str] = field(default_factory=list)
     errors: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def repairs(self) -> list[Repair]:
+        """Give what was repaired, whoever's it was."""
+        return [repair for _, repair in self.repaired]
+
+    def repair(self, container_id: str, repairs: Iterable[Repair]) -> None:
+        """Note what was repaired of one container, "" for the parent."""
+        self.repaired += [(container_id, one) for one in repairs]

@@ -16,10 +16,10 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from nm_proxy.exit_codes import ExitCode
+from nm_proxy.supervisor.restarting import Restarts
 
 FORWARDED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 SWALLOWED: Final = (signal.SIGUSR1, signal.SIGUSR2)
@@ -37,28 +37,19 @@ FINAL_CODES: Final = frozenset(int(code) for code in ExitCode if code is not Exi
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
-@dataclass(slots=True)
-class Restarts:
-    """Decide what follows the end of the supervisor; pure."""
+def final_code(status: int) -> int | None:
+    """Give the code to end with when the supervisor has ended; None where it is to be started again.
 
-    wait_seconds: float = RESTART_MIN_SECONDS
+    Args:
+        status: as of waitpid.
+    """
+    code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
+    return code if code in FINAL_CODES else None
 
-    def after(self, status: int, *, ran_seconds: float) -> int | float:
-        """Decide.
 
-        Args:
-            status: as of waitpid.
-            ran_seconds: how long it ran.
-
-        Returns:
-            A whole number: end with this code. A float: start it again after so many seconds.
-        """
-        if os.WIFEXITED(status) and os.WEXITSTATUS(status) in FINAL_CODES:
-            return os.WEXITSTATUS(status)
-        if ran_seconds >= STABLE_SECONDS:
-            self.wait_seconds = RESTART_MIN_SECONDS
-        wait, self.wait_seconds = self.wait_seconds, min(self.wait_seconds * 2, RESTART_MAX_SECONDS)
-        return float(wait)
+def restarts() -> Restarts:
+    """Give how long to wait before the supervisor is started again."""
+    return Restarts(min_seconds=RESTART_MIN_SECONDS, max_seconds=RESTART_MAX_SECONDS, stable_seconds=STABLE_SECONDS)
 
 
 class Init:
@@ -66,7 +57,7 @@ class Init:
 
     def __init__(self, command: Sequence[str]) -> None:
         self._command = list(command)
-        self._restarts = Restarts()
+        self._restarts = restarts()
         self._child: int | None = None
         self._started_at = 0.0
         self._start_at: float | None = 0.0
@@ -116,12 +107,13 @@ class Init:
             if pid != self._child:
                 continue
             self._child = None
+            code = final_code(status)
+            if code is not None:
+                return code
             now = time.monotonic()
-            then = self._restarts.after(status, ran_seconds=now - self._started_at)
-            if isinstance(then, int):
-                return then
-            print(f"nm-proxy init: the supervisor {_how(status)}; starting it again in {then:g} s", file=sys.stderr)
-            self._start_at = now + then
+            wait = self._restarts.ended(now - self._started_at)
+            print(f"nm-proxy init: the supervisor {_how(status)}; starting it again in {wait:g} s", file=sys.stderr)
+            self._start_at = now + wait
 
     def _hand_on(self, number: int) -> None:
         if number in STOPPING and self._stop_since is None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decide when a NodeManager that ended is started again; pure.
+"""Decide when a NodeManager, or a supervisor, that ended is started again; pure, standard library only.
 
-Why it ended makes no difference: a crash, an out-of-memory kill, and a ResourceManager that answered SHUTDOWN (the
-node was removed, or registered with too little) all want it back, and all want it less and less often.
+Why a NodeManager ended makes no difference: a crash, an out-of-memory kill, and a ResourceManager that answered
+SHUTDOWN (the node was removed, or registered with too little) all want it back, and all want it less and less often.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True, kw_only=True)
 class Restarts:
-    """Hold the waits; each is twice the last one, until a NodeManager runs long enough.
+    """Hold the waits; each is twice the last one, until a run is long enough.
 
     Attributes:
         min_seconds, max_seconds: shortest and longest wait.

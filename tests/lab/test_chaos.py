@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from lab.cluster import Lab
-from lab.hadoop.application import Application, Container
+from lab.hadoop.application import EXIT_ABORTED, Application, Container
 from lab.hadoop.options import YarnOptions
 from lab.judge.judging import Tolerance
 from tests.lab.bridge import SETTLED_SECONDS, Bridge, BridgedNode, Unique, merged
@@ -86,8 +86,8 @@ def _run(lab: Lab, unique: Unique, folder: Path, seed: int, disturb: Callable[[C
 
 
 def _killed_by_others(application: Application) -> list[Container]:
-    """List what was killed, without what a killed NodeManager itself had not yet made known to its successor."""
-    return [each for each in application.killed() if each.exit_status != _LOST_WITH_NODE_MANAGER]
+    """List what was killed, without what was lost with a killed NodeManager: unrecorded, or given up by the RM."""
+    return [each for each in application.killed() if each.exit_status not in {_LOST_WITH_NODE_MANAGER, EXIT_ABORTED}]
 
 
 def _is_covered(bridge: Bridge, node: BridgedNode) -> bool:

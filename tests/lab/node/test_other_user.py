@@ -21,6 +21,7 @@ import pytest
 import yaml
 
 from lab.node.machine import APPLICATION, MARK, Machine, carriers_of, container_id
+from lab.node.silent import silent_url
 from lab.processes import probes
 from tests.lab.node.test_real_init import SUPERVISOR, number_of
 from tests.unit.nm_proxy.entry.site import write_site
@@ -55,8 +56,8 @@ class UnixConnection(http.client.HTTPConnection):
 class Node:
     """Hold one `nm-proxy run` whose NodeManager belongs to somebody else."""
 
-    def __init__(self, folder: Path, machine: Machine) -> None:
-        self.folder, self.machine = folder, machine
+    def __init__(self, folder: Path, machine: Machine, *, url: str) -> None:
+        self.folder, self.machine, self.url = folder, machine, url
         self.socket = folder / "socket" / "copilot.sock"
         self.log = folder / "log"
         entry = pwd.getpwnam(USER)
@@ -108,6 +109,7 @@ class Node:
                 "user": USER,
             },
             "identity": {"host_name": "127.0.0.1"},
+            "node_manager": {"url": self.url},
             "recovery": {"directory": str(folder / "recovery")},
             "supervisor": {"state_dir": str(folder / "state")},
             "health": {"port": None},
@@ -118,10 +120,10 @@ class Node:
 @pytest.fixture
 def node(machine: Machine) -> Iterator[Node]:
     """Run one in a folder that everybody may enter, and end all that it started."""
-    with tempfile.TemporaryDirectory(prefix="nm-proxy-user-") as name:
+    with tempfile.TemporaryDirectory(prefix="nm-proxy-user-") as name, silent_url() as url:
         folder = Path(name)
         folder.chmod(0o755)
-        one = Node(folder, machine)
+        one = Node(folder, machine, url=url)
         try:
             yield one
         finally:

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 import yaml
 
 from lab.node.machine import MARK, Machine, carriers_of
+from lab.node.silent import silent_url
 from tests.unit.nm_proxy.entry.site import write_site
 
 NODE_MANAGER = """
@@ -46,6 +48,7 @@ class Running:
         stop: dict[str, float],
         rendered_dir: Path,
         state_dir: Path,
+        url: str,
     ) -> None:
         self.machine = machine
         self.log = folder / "log"
@@ -55,6 +58,7 @@ class Running:
             "cgroup": {"hierarchy": machine.place.yarn},
             "hadoop": {"conf_dir": str(folder / "conf"), "rendered_dir": str(rendered_dir), "version": "3.5.0"},
             "identity": {"host_name": "127.0.0.1"},
+            "node_manager": {"url": url},
             "recovery": {"enabled": False},
             "supervisor": {"state_dir": str(state_dir), "restart_min_seconds": 0.1},
             "stop": stop,
@@ -111,23 +115,25 @@ def running(
     state_dir: Path | None = None,
 ) -> Iterator[Running]:
     prefix = ("unshare", "--pid", "--fork", "--mount-proc") if namespace else ()
-    one = Running(
-        folder,
-        machine,
-        arguments=(arguments[0], arguments[1]),
-        prefix=prefix,
-        stop=stop or {},
-        rendered_dir=rendered_dir or folder / "r",
-        state_dir=state_dir or folder / "state",
-    )
-    try:
-        one.wait_text("node manager")
-        yield one
-    finally:
-        for pid in carriers_of(f"{MARK}={machine.name}"):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        one.process.wait(30)
+    with silent_url() as url:
+        one = Running(
+            folder,
+            machine,
+            arguments=(arguments[0], arguments[1]),
+            prefix=prefix,
+            stop=stop or {},
+            rendered_dir=rendered_dir or folder / "r",
+            state_dir=state_dir or folder / "state",
+            url=url,
+        )
+        try:
+            one.wait_text("node manager")
+            yield one
+        finally:
+            for pid in carriers_of(f"{MARK}={machine.name}"):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            one.process.wait(30)
 
 
 pytestmark = pytest.mark.timeout(900)
@@ -193,6 +199,16 @@ def adopted(machine: Machine) -> subprocess.Popen[bytes]:
     return container
 
 
+def asked_again_and_again(process: subprocess.Popen[bytes]) -> int:
+    """Send SIGTERM until it has ended, so that one comes at every moment of its end; gives its code."""
+    deadline = time.monotonic() + 60
+    while (code := process.poll()) is None:
+        assert time.monotonic() < deadline, "it does not stop"
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.001)
+    return code
+
+
 def test_a_stop_goes_on_after_a_crash_of_the_supervisor_in_its_middle(tmp_path: Path, machine: Machine) -> None:
     with running(tmp_path, machine, "0", "600", stop={"grace_seconds": 120}) as one:
         container = adopted(machine)
@@ -203,8 +219,9 @@ def test_a_stop_goes_on_after_a_crash_of_the_supervisor_in_its_middle(tmp_path: 
         assert container.poll() is None
         container.kill()
         container.wait(30)
-        assert one.process.wait(60) == 0
+        assert asked_again_and_again(one.process) == 0
         assert in_order(one.text(), "No container is left", "asked to stop", "The NodeManager has stopped")
+        assert one.text().count("starting it again") == 1
 
 
 def test_what_is_left_at_the_end_of_the_grace_is_ended_after_the_node_manager(tmp_path: Path, machine: Machine) -> None:

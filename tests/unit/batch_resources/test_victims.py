@@ -22,12 +22,21 @@ def ask(cores: float, gib: float = 0) -> BatchResources:
 
 
 def task(
-    name: str, cores: float, age: float | None, *, gib: float = 0, master: bool = False, opportunistic: bool = False
+    name: str,
+    cores: float,
+    age: float | None,
+    *,
+    gib: float = 0,
+    master: bool = False,
+    opportunistic: bool = False,
+    of: tuple[str, int] = ("", 0),
 ) -> Candidate:
     return Candidate(
         container_id=name,
         holds=ask(cores, gib),
         started_at=None if age is None else NOW - age,
+        application_id=of[0],
+        turn=of[1:],
         is_application_master=master,
         execution_type=ExecutionType.OPPORTUNISTIC if opportunistic else ExecutionType.GUARANTEED,
     )
@@ -95,6 +104,49 @@ def test_chooses(candidates: list[Candidate], asked: BatchResources, victims: st
     assert choice.freed == total(expected)
 
 
+@pytest.mark.parametrize(
+    ("candidates", "order"),
+    [
+        pytest.param(
+            [task("x", 1, 10, of=("1", 2)), task("y", 1, 90, of=("1", 3))], "yx", id="allocated last, started first"
+        ),
+        pytest.param(
+            [task("x", 1, 10, of=("1", 2)), task("y", 1, 90, of=("1", 3)), task("z", 1, 50, of=("2", 2))],
+            "zyx",
+            id="the early start of a later one dates an earlier one",
+        ),
+        pytest.param(
+            [task("x", 1, None, of=("1", 2)), task("y", 1, 20, of=("1", 3)), task("z", 1, 30, of=("2", 2))],
+            "yxz",
+            id="one without a start is dated by a later one",
+        ),
+        pytest.param(
+            [task("x", 1, 20, of=("1", 2)), task("y", 1, None, of=("1", 3)), task("z", 1, 10, of=("2", 2))],
+            "zyx",
+            id="one without a start is younger than an earlier one",
+        ),
+        pytest.param(
+            [task("x", 1, None, of=("1", 2)), task("y", 1, None, of=("1", 3)), task("z", 1, 10, of=("2", 2))],
+            "zyx",
+            id="an application without any start counts as oldest",
+        ),
+        pytest.param(
+            [task("x", 1, 10, of=("1", 9)), task("y", 1, 20, of=("2", 10))], "xy", id="numbers of two applications"
+        ),
+        pytest.param(
+            [task("x", 1, 10, of=("1", 3)), task("y", 1, 90, of=("1", 2), opportunistic=True)],
+            "yx",
+            id="opportunistic before the order of allocation",
+        ),
+        pytest.param(
+            [task("x", 1, 10, of=("1", 1), master=True), task("y", 1, 90, of=("1", 2))], "yx", id="the master last"
+        ),
+    ],
+)
+def test_of_one_application_the_last_allocated_dies_first(candidates: list[Candidate], order: str) -> None:
+    assert [one.container_id for one in kill_order(candidates)] == list(order)
+
+
 def _names(text: str) -> list[str]:
     return list(text)
 
@@ -129,6 +181,8 @@ candidates_of_a_node = st.lists(
         container_id=st.uuids().map(str),
         holds=amounts,
         started_at=st.none() | st.integers(0, 5).map(float),
+        application_id=st.sampled_from(["", "1", "2"]),
+        turn=st.tuples(st.integers(0, 5)),
         is_application_master=st.booleans(),
         execution_type=st.sampled_from(ExecutionType),
     ),
@@ -198,6 +252,16 @@ def _could_replace(younger: Candidate, older: Candidate) -> bool:
         and younger.is_application_master == older.is_application_master
         and younger.execution_type == older.execution_type
     )
+
+
+@given(candidates_of_a_node)
+def test_alike_tasks_of_one_application_die_against_the_order_of_allocation(candidates: list[Candidate]) -> None:
+    for first, second in combinations(kill_order(candidates), 2):
+        are_alike = (first.is_application_master, first.execution_type) == (
+            second.is_application_master, second.execution_type
+        )  # fmt: skip
+        if are_alike and first.application_id == second.application_id != "":
+            assert first.turn >= second.turn
 
 
 @given(candidates_of_a_node, amounts)

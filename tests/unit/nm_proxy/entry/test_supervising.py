@@ -33,17 +33,20 @@ def exited(code: int) -> int:
 
 @pytest.mark.parametrize("code", [code for code in ExitCode if code is not ExitCode.FAILED])
 def test_init_ends_when_starting_again_would_not_help(code: ExitCode) -> None:
-    assert init.Restarts().after(exited(code), ran_seconds=1.0) == int(code)
+    assert init.final_code(exited(code)) == int(code)
 
 
 @pytest.mark.parametrize("status", [exited(1), exited(99), int(signal.SIGKILL), int(signal.SIGSEGV) | 0x80])
-def test_init_starts_a_crashed_supervisor_again_less_and_less_often(status: int) -> None:
-    restarts = init.Restarts()
-    waits = [restarts.after(status, ran_seconds=1.0) for _ in range(10)]
-    assert all(isinstance(wait, float) for wait in waits)
+def test_init_starts_a_crashed_supervisor_again(status: int) -> None:
+    assert init.final_code(status) is None
+
+
+def test_init_starts_a_supervisor_that_keeps_crashing_less_and_less_often() -> None:
+    restarts = init.restarts()
+    waits = [restarts.ended(1.0) for _ in range(10)]
     assert waits == sorted(waits)
     assert (waits[0], waits[-1]) == (init.RESTART_MIN_SECONDS, init.RESTART_MAX_SECONDS)
-    assert restarts.after(status, ran_seconds=init.STABLE_SECONDS) == init.RESTART_MIN_SECONDS
+    assert restarts.ended(init.STABLE_SECONDS) == init.RESTART_MIN_SECONDS
 
 
 def test_no_two_kinds_share_an_exit_code_and_each_says_what_it_means() -> None:
