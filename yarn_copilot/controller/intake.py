@@ -36,12 +36,12 @@ class KubernetesIntake:
         now = self._clock.monotonic()
         if after is None:
             assert before is not None  # noqa: S101  # a removal has facts
-            book.identify(before.name, now=now)
+            book.residents.identify(before.name, now=now)
             self._dirty.mark(before.name)
             return
         had_memory = book.memory(after.name) is not None
         if before is None or _identity(before) != _identity(after) or _has_ours(before) != _has_ours(after):
-            book.identify(after.name, now=now)
+            book.residents.identify(after.name, now=now)
         if book.note_node_change(before, after, now=now):
             self._on_foreign_writer(after.name, str(after.claimed))
         is_managed = had_memory or book.memory(after.name) is not None
@@ -66,7 +66,7 @@ class KubernetesIntake:
     def managers_changed(self, node: str) -> None:
         """Take a change of the NodeManager pods on a node."""
         if self._book is not None:
-            self._book.identify(node, now=self._clock.monotonic())
+            self._book.residents.identify(node, now=self._clock.monotonic())
             self._dirty.mark(node)
 
     def age_changed(self, node: str) -> None:

@@ -31,6 +31,7 @@ from yarn_copilot.controller.notices import NodeNotices
 from yarn_copilot.controller.planning.loop import PlanningLoop
 from yarn_copilot.controller.ports import Clock, EventSink, Leadership, MakeNodeAgent
 from yarn_copilot.controller.pulse import Pulse
+from yarn_copilot.controller.replica_notices import ReplicaNotices
 from yarn_copilot.controller.state.cluster import ClusterState
 from yarn_copilot.controller.state.metric_ages import MetricAges, reduce_node_metric
 from yarn_copilot.controller.state.nodes import NodeReducer, NodeTable
@@ -94,12 +95,12 @@ class Controller:
         self.settings = settings
         self.outside = outside
         self.started_at = outside.clock.monotonic()
-        self._is_watch_late = False
         self.dirty = DirtyNodes(outside.clock)
         self.pulse = Pulse(outside.clock, limit_seconds=STUCK_SECONDS + settings.hadoop.call_timeout_seconds)
         self.notices = NodeNotices(
             outside.events, outside.leadership, outside.clock, outside.metrics, clusters=outside.clusters
         )
+        self.replica_notices = ReplicaNotices(outside.events, outside.leadership, outside.metrics)
         self._build_views()
         self._build_loops()
 
@@ -184,14 +185,14 @@ class Controller:
                 context=context,
                 settings=settings,
                 notices=self.notices,
-                on_reachable=self._cluster_reachable,
+                on_reachable=self.replica_notices.tell_reachable,
             )
             loops.capacity.decide_again = lambda wanted: self.planning.decide_again(wanted)
             return loops
 
         self.cluster_set.join(build)
         self.claims = ClaimReconciler(
-            outside.kubernetes, outside.kubernetes, context=context, on_refused=self._claim_refused
+            outside.kubernetes, outside.kubernetes, context=context, on_refused=self.replica_notices.tell_claim_refused
         )
         self.fresh_reads = FreshReads(
             outside.kubernetes,
@@ -265,20 +266,13 @@ class Controller:
             await self.outside.clock.sleep(1.0)
 
     def _look_at_lag(self) -> None:
-        """Tell once when the watch is further behind than mode strict allows for, and once when it has caught up."""
-        lag, settle = self.book.lag.seconds(now=self.outside.clock.monotonic()), self.book.settings.settle_seconds
+        lag = self.book.lag.seconds(now=self.outside.clock.monotonic())
         self.outside.metrics.set_watch_lag(lag)
-        is_late = lag > settle and self.settings.capacity.is_strict_somewhere
-        if is_late and not self._is_watch_late:
-            message = (
-                f"the watch of Nodes is {lag:.1f} s behind, more than capacity.strict.settle_seconds ({settle:g}): "
-                "YARN does not grow on nodes of mode strict. Look at the API server, or raise the settle time"
-            )
-            logger.warning("%s", message, extra={"reason": Reason.WATCH_LAG.value})
-            self._tell("Warning", Reason.WATCH_LAG, message)
-        elif self._is_watch_late and not is_late:
-            logger.info("The watch of Nodes has caught up", extra={"lag_seconds": round(lag, 2)})
-        self._is_watch_late = is_late
+        self.replica_notices.tell_watch_lag(
+            lag,
+            settle_seconds=self.book.settings.settle_seconds,
+            matters=self.settings.capacity.is_strict_somewhere,
+        )
 
     @property
     def ready(self) -> bool:
@@ -306,7 +300,7 @@ class Controller:
         self.gate.was_refused = False
         now = self.outside.clock.monotonic()
         for name in set(self.book.memories) | set(self.pods.nodes_with_managers()):
-            self.book.identify(name, now=now)
+            self.book.residents.identify(name, now=now)
             self.dirty.mark(name)
 
     def leadership_changed(self, is_leader: bool, term: int) -> None:
@@ -325,10 +319,7 @@ class Controller:
         if is_leader:
             self.notices.forget_all()
             self.plan_everything()
-        reason = Reason.BECAME_LEADER if is_leader else Reason.LOST_LEADERSHIP
-        message = f"this replica {'writes now' if is_leader else 'stopped writing'}, term {term}"
-        logger.info("%s", message, extra={"reason": reason.value})
-        self._tell("Normal", reason, message)
+        self.replica_notices.tell_leadership(is_leader, term)
 
     def observe(self) -> None:
         """Decide as a leader would, for a process that never writes."""
@@ -366,42 +357,12 @@ class Controller:
         self.notices.set_clusters(self.states)
         self.plan_everything()
 
-    def _cluster_reachable(self, state: ClusterState, reachable: bool) -> None:
-        keys = {"cluster": state.cluster}
-        if reachable:
-            reason, kind = Reason.RESOURCE_MANAGER_REACHABLE, "Normal"
-            message = f"the ResourceManager of cluster {state.cluster} answers"
-            logger.info("%s", message, extra=keys)
-        else:
-            reason, kind = Reason.RESOURCE_MANAGER_UNREACHABLE, "Warning"
-            message = (
-                f"the ResourceManager of cluster {state.cluster} does not answer: {state.error}; "
-                "its nodes keep their capacity and claim until it does"
-            )
-            logger.warning("%s", message, extra=keys)
-        if self.outside.leadership.is_leader:
-            self._tell(kind, reason, message)
-
     def _node_metrics_availability(self, reason: str) -> None:
-        """Tell once for all nodes that NodeMetrics cannot be read, instead of once for each."""
+        """Take that NodeMetrics can be read, or why not."""
         self.notices.quiet = frozenset({Reason.NODE_METRIC_UNAVAILABLE}) if reason else frozenset()
         if reason and self.settings.capacity.require_node_metric:
-            message = (
-                f"NodeMetrics cannot be read ({reason}), so the age of origin is unknown and YARN does not grow; "
-                "grant get, list and watch on nodemetrics.slo.koordinator.sh, "
-                "or set capacity.require_node_metric: false"
-            )
-            logger.warning("%s", message, extra={"reason": Reason.NODE_METRIC_UNAVAILABLE.value})
-            self._tell("Warning", Reason.NODE_METRIC_UNAVAILABLE, message)
+            self.replica_notices.tell_node_metrics_unavailable(reason)
         self.dirty.mark_all(list(self.book.memories))
-
-    def _claim_refused(self, node: str, error: str) -> None:
-        message = f"the API server refuses to change node {node}: {error}"
-        self._tell("Warning", Reason.CLAIM_REFUSED, message)
-
-    def _tell(self, kind: str, reason: Reason, message: str) -> None:
-        self.outside.events.controller_event(type=kind, reason=reason.value, message=message)
-        self.outside.metrics.count_event(kind, reason.value)
 
     def stuck(self) -> list[str]:
         """Say which loops have stopped turning; empty for a healthy process."""

@@ -265,7 +265,7 @@ class Reader:
         counts: dict[str, int] = {}
         for report in state.reports.values():
             counts[report.state.name] = counts.get(report.state.name, 0) + 1
-        managers = self._controller.book.managers_of_cluster(state.cluster)
+        managers = self._controller.book.residents.managers_of_cluster(state.cluster)
         return ClusterView(
             id=state.cluster,
             addresses=list(state.addresses),

@@ -28,7 +28,7 @@ async def test_the_claim_of_a_pod_that_is_gone_stays_while_anything_runs_and_goe
         await world.advance(4)
         assert world.claim() is None
         assert world.controller.book.memory("node-1") is None
-        assert not world.controller.book.holders
+        assert not world.controller.book.residents.holders
 
 
 async def test_a_lost_node_manager_without_a_pod_is_believed_to_hold_its_use_for_the_hold() -> None:
@@ -279,7 +279,7 @@ async def test_a_deleted_node_leaves_nothing_behind() -> None:
         await world.advance(5)
         controller = world.controller
         assert not controller.book.memories
-        assert not controller.book.holders
+        assert not controller.book.residents.holders
         assert not controller.notices.counts()
         assert controller.pods.requested("node-1").cpu_milli == 0  # type: ignore[union-attr]  # nothing is malformed
         assert len(world.rm.batches) == calls

@@ -105,7 +105,7 @@ class ClusterPoller:
         if not was_reachable:
             self._on_reachable(self._state, True)
             # What was decided meanwhile took this cluster for frozen.
-            self._dirty.mark_all(self._book.names_of_cluster(self._state.cluster))
+            self._dirty.mark_all(self._book.residents.names_of_cluster(self._state.cluster))
         unproven = self._unproven()
         self._state.scheduled = await self._read_scheduler(unproven)
         self._learn(changes, unproven, now=now)
@@ -114,7 +114,7 @@ class ClusterPoller:
 
     def _unproven(self) -> dict[NodeId, None]:
         """Name the NodeManagers that wait for a proof, in the order of the book."""
-        managers = self._book.managers_of_cluster(self._state.cluster)
+        managers = self._book.residents.managers_of_cluster(self._state.cluster)
         needs_proof = self._book.reports.needs_proof
         return {m.node_id: None for _, m in managers if m.node_id is not None and needs_proof(m)}
 
@@ -142,12 +142,12 @@ class ClusterPoller:
 
     def _learn(self, changes: Changes, unproven: Collection[NodeId], *, now: float) -> None:
         if changes.membership:
-            for name in self._book.names_of_cluster(self._state.cluster):
-                if self._book.identify_again(name, now=now):
+            for name in self._book.residents.names_of_cluster(self._state.cluster):
+                if self._book.residents.identify_again(name, now=now):
                     self._dirty.mark(name)
         incarnation = self._state.incarnation
         self._is_falling = self._is_returning = False
-        for name, manager in self._book.managers_of_cluster(self._state.cluster):
+        for name, manager in self._book.residents.managers_of_cluster(self._state.cluster):
             touched = manager.node_id in changes.nodes
             if not touched and self._is_quiet(manager, incarnation) and manager.node_id not in unproven:
                 continue
@@ -191,12 +191,14 @@ class ClusterPoller:
         self._metrics.count_error("cluster_view", problem)
         if was_reachable:
             self._on_reachable(self._state, False)
-            self._dirty.mark_all(self._book.names_of_cluster(self._state.cluster))
+            self._dirty.mark_all(self._book.residents.names_of_cluster(self._state.cluster))
         self._tell_metrics(self._clock.monotonic())
 
     def _tell_metrics(self, now: float) -> None:
         state = self._state
-        pending = sum(1 for _, manager in self._book.managers_of_cluster(state.cluster) if unconfirmed(manager.sends))
+        pending = sum(
+            1 for _, manager in self._book.residents.managers_of_cluster(state.cluster) if unconfirmed(manager.sends)
+        )
         self._metrics.set_cluster(
             state.cluster, reachable=state.reachable, age=state.age_seconds(now), pending_updates=pending
         )

@@ -79,7 +79,7 @@ class NodeLabelLoop:
     def _managers(self) -> Iterator[Labelled]:
         """Give the NodeManagers whose node is known, present and not paused."""
         wall = self._context.clock.wall()
-        for name, manager in self._context.book.managers_of_cluster(self._state.cluster):
+        for name, manager in self._context.book.residents.managers_of_cluster(self._state.cluster):
             facts = self._context.nodes.get(name)
             report = self._context.book.reports.of(manager)
             if facts is None or report is None or not report.state.is_active or manager.candidate is None:
