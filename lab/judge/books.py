@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from batch_resources.resources import ZERO_BATCH, BatchResources
@@ -13,11 +14,12 @@ from lab.judge.events import NodeVersion
 
 
 class Shown(NamedTuple):
-    """Hold what Kubernetes' objects showed from a moment on: K + P, and O."""
+    """Hold what the log showed from a moment on: K + P, O, and Y."""
 
     at: float
     taken: BatchResources
     origin: BatchResources | None
+    used: BatchResources
 
 
 def total(amounts: Iterable[BatchResources]) -> BatchResources:
@@ -81,7 +83,7 @@ class NodeBooks:
     """Hold one node."""
 
     origins: Origins
-    order_seconds: float
+    keep_seconds: float
     pods: dict[str, BatchResources] = field(default_factory=dict)
     containers: dict[str, BatchResources] = field(default_factory=dict)
     capacities: dict[str, BatchResources] = field(default_factory=dict)
@@ -104,6 +106,12 @@ class NodeBooks:
         """Give P."""
         return ZERO_BATCH if self.version is None else self.version.others
 
+    def shown_between(self, first: float, last: float) -> Iterator[Shown]:
+        """Give what was shown at some time from one moment to another, both included."""
+        for shown, following in zip_longest(self.history, islice(self.history, 1, None)):
+            if shown.at <= last and (following is None or following.at > first):
+                yield shown
+
     def permitted(self) -> BatchResources:
         """Give what may be held by what is published and in force: P + max(K, A) + max(Y, C)."""
         allocatable = ZERO_BATCH if self.version is None else self.version.allocatable
@@ -111,8 +119,8 @@ class NodeBooks:
         return self.others + permitted(self.requested, allocatable, self.used, capacity)
 
     def note(self, at: float) -> None:
-        """Remember what is shown now, for as long as the order of events is in doubt."""
-        self.history.append(Shown(at, self.requested + self.others, self.origins.current))
-        while self.history[0].at < at - 2 * self.order_seconds:
+        """Remember what is shown now, for as long as the order of events may be in doubt."""
+        self.history.append(Shown(at, self.requested + self.others, self.origins.current, self.used))
+        while len(self.history) > 1 and self.history[1].at < at - self.keep_seconds:
             self.history.popleft()
         self.origins.note_permitted(self.permitted(), at)

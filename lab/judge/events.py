@@ -70,7 +70,21 @@ class CapacityEvent:
     capacity: BatchResources
 
 
-Event = NodeVersion | PodVersion | ContainerEvent | CapacityEvent
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Silence:
+    """Be a time in which a watch told nothing, because the API server was away: what was stored in it was told after.
+
+    Attributes:
+        since: the watch was last heard then.
+        at: it was open again; what is missing follows at once.
+    """
+
+    since: float
+    at: float
+
+
+Told = NodeVersion | PodVersion | ContainerEvent | CapacityEvent
+Event = Told | Silence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +120,7 @@ class Verdict:
     Attributes:
         violations: growths that sold what was sold already.
         after_falls: growths by permissions older than a fall of origin; nobody can take those back in time.
-        undecided: growths of YARN for which Kubernetes' side made room so closely that the log cannot order both.
+        undecided: growths for which the other side made room so closely that the log cannot order both.
         claims_below_use: sentences, one for each time at which a claim stayed below YARN's use.
         growths: growths judged in all, per side.
         oversold_seconds: time that nodes spent with more handed out than origin, for whatever reason.

@@ -5,17 +5,28 @@ A violation is K or Y growing while K + P + Y > O as published. Two kinds of suc
 rests on a permission that is older than a fall of O: what is handed out still fits into the origin before the fall, the
 log shows no time since in which all that was permitted fitted into the new one, and the fall is recent. The other
 cannot be decided: Kubernetes' side was told to have made room so closely (`order_seconds`) after YARN grew that it may
-have been stored before, since versions are dated when they are told.
+have been stored before, since versions are dated when they are told. Where the API server was away, all that was stored
+since it was last heard is told after its return, and the order of that time is open in both directions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from batch_resources.resources import BatchResources
 from lab.judge.books import NodeBooks, Origins
-from lab.judge.events import CapacityEvent, ContainerEvent, Event, Finding, NodeVersion, PodVersion, Verdict
+from lab.judge.events import (
+    CapacityEvent,
+    ContainerEvent,
+    Event,
+    Finding,
+    NodeVersion,
+    PodVersion,
+    Silence,
+    Told,
+    Verdict,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +37,7 @@ class Tolerance:
         order_seconds: the watch tells a version at most so long after it was stored.
         flight_seconds: a permission may be on its way for so long before the log shows it.
         fall_seconds: a growth so long after a fall of origin is laid to somebody else.
-        claim_seconds: a claim may stay below use for so long.
+        claim_seconds: a claim may stay below use for so long; a time in which nothing was told does not count.
     """
 
     order_seconds: float = 0.25
@@ -51,8 +62,9 @@ def judge(events: Iterable[Event], node_of: Mapping[str, str], tolerance: Tolera
         node_of: the node of each NodeManager, by node id; events of others are left out.
         tolerance: how exact the log is.
     """
-    court = _Court(node_of, tolerance or Tolerance())
     ordered = in_order(events)
+    silences = [event for event in ordered if isinstance(event, Silence)]
+    court = _Court(node_of, tolerance or Tolerance(), silences)
     for event in ordered:
         court.take(event)
     return court.verdict(ordered[-1].at if ordered else 0.0)
@@ -60,8 +72,9 @@ def judge(events: Iterable[Event], node_of: Mapping[str, str], tolerance: Tolera
 
 def in_order(events: Iterable[Event]) -> list[Event]:
     """Sort by time, where no version of Kubernetes is dated before one that it follows."""
+    events = list(events)
     versions = [event for event in events if isinstance(event, NodeVersion | PodVersion)]
-    others = [event for event in events if isinstance(event, ContainerEvent | CapacityEvent)]
+    others = [event for event in events if not isinstance(event, NodeVersion | PodVersion)]
     dated: list[tuple[float, int, Event]] = []
     latest = float("-inf")
     # A version of one kind may be told a little before an older one of the other kind: the newer one waits for it.
@@ -75,9 +88,10 @@ def in_order(events: Iterable[Event]) -> list[Event]:
 class _Court:
     """Hold the books of all nodes."""
 
-    def __init__(self, node_of: Mapping[str, str], tolerance: Tolerance) -> None:
+    def __init__(self, node_of: Mapping[str, str], tolerance: Tolerance, silences: Sequence[Silence]) -> None:
         self._node_of = node_of
         self._tolerance = tolerance
+        self._silences = silences
         self._books: dict[str, NodeBooks] = {}
         self._doubtful: list[_Growth] = []
         self._violations: list[Finding] = []
@@ -91,6 +105,8 @@ class _Court:
     def take(self, event: Event) -> None:
         self._settle_doubts(event.at)
         match event:
+            case Silence():
+                return
             case NodeVersion():
                 books = self._of(event.node)
                 books.version = event
@@ -117,7 +133,8 @@ class _Court:
         if known is None:
             tolerance = self._tolerance
             origins = Origins(tolerance.flight_seconds, tolerance.fall_seconds)
-            known = self._books[node] = NodeBooks(origins, tolerance.order_seconds)
+            longest = max((silence.at - silence.since for silence in self._silences), default=0.0)
+            known = self._books[node] = NodeBooks(origins, longest + 2 * tolerance.order_seconds)
         return known
 
     def _take_pod(self, books: NodeBooks, event: PodVersion) -> None:
@@ -162,7 +179,7 @@ class _Court:
     def _settle_doubts(self, now: float) -> None:
         waiting = []
         for growth in self._doubtful:
-            if now - growth.finding.at < self._tolerance.order_seconds:
+            if now < self._told_until(growth.finding.at):
                 waiting.append(growth)
             else:
                 self._sort_in(growth)
@@ -178,17 +195,33 @@ class _Court:
             self._violations.append(finding)
 
     def _may_have_been_room(self, finding: Finding) -> bool:
-        """Tell whether what was told right after YARN grew may have been stored before it, and made room for it."""
-        if finding.side == "kubernetes":
-            return False  # versions come late, never early: what YARN gave back before this growth is known
-        last = finding.at + self._tolerance.order_seconds
-        return any(
-            shown.origin is not None and (shown.taken + finding.used).fits_in(shown.origin)
-            for shown in self._books[finding.node].history
-            if finding.at <= shown.at <= last
-        )
+        """Tell whether the other side may have made room before this growth, by all that is told too late.
 
-    def _close(self, event: Event, books: NodeBooks) -> None:
+        Versions come late, never early. So what made room for YARN may be told after it grew; and a pod that is told
+        late may have been bound when YARN held less.
+        """
+        books = self._books[finding.node]
+        if finding.side == "kubernetes":
+            shown = books.shown_between(self._stored_since(finding.at), finding.at)
+            return any((finding.requested + finding.others + each.used).fits_in(finding.origin) for each in shown)
+        shown = books.shown_between(finding.at, self._told_until(finding.at))
+        return any(each.origin is not None and (each.taken + finding.used).fits_in(each.origin) for each in shown)
+
+    def _told_until(self, at: float) -> float:
+        """Give the moment by which all that was stored before a moment has been told."""
+        ends = [silence.at for silence in self._silences if silence.since <= at <= silence.at]
+        return max(ends, default=at) + self._tolerance.order_seconds
+
+    def _stored_since(self, at: float) -> float:
+        """Give the first moment at which something may have been stored that was told at a moment of the log.
+
+        Outside of silences that is the moment itself: nothing that YARN gave back before is forgotten.
+        """
+        order = self._tolerance.order_seconds
+        begins = [silence.since for silence in self._silences if silence.since <= at <= silence.at + order]
+        return min(begins, default=at)
+
+    def _close(self, event: Told, books: NodeBooks) -> None:
         books.note(event.at)
         node = event.node if isinstance(event, NodeVersion | PodVersion) else self._node_of[event.manager]
         origin = books.origins.current
@@ -209,7 +242,10 @@ class _Court:
 
     def _end_gap(self, node: str, books: NodeBooks, at: float) -> None:
         since, books.uncovered_since = books.uncovered_since, None
-        if since is not None and at - since > self._tolerance.claim_seconds:
+        if since is None:
+            return
+        silent = sum(max(min(at, each.at) - max(since, each.since), 0.0) for each in self._silences)
+        if at - since - silent > self._tolerance.claim_seconds:
             self._below.append(f"{node}: from {since:.3f} to {at:.3f} less was claimed than used")
 
     def verdict(self, now: float) -> Verdict:

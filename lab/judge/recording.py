@@ -3,7 +3,7 @@
 
 The watches go on over restarts of the API server. A new API server knows no versions from before its start, so what was
 stored and not told before its predecessor died is then read as a list: what came and went in that moment is not seen.
-Such gaps are counted; whoever kills no API server may ask for none.
+Such gaps are counted; whoever kills no API server may ask for none. A time without any answer is written into the log.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ from batch_resources.quantities import quantity_ceil, quantity_floor
 from batch_resources.resources import ZERO_BATCH, BatchResources
 from lab.cluster import Lab
 from lab.judge.books import total
-from lab.judge.events import Event, NodeVersion, PodVersion, Verdict
+from lab.judge.events import Event, NodeVersion, PodVersion, Silence, Verdict
 from lab.judge.judging import Tolerance, judge
 from lab.judge.resource_manager_log import read_events
 
 _READ_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 0.1
+_SILENT_SECONDS: Final = 2.0
+"""A watch that is well is heard, or opened anew, at least so often."""
 Take = Callable[[dict[str, Any], str], None]
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
@@ -48,6 +50,7 @@ class Recording:
         self._node_of = dict(node_of)
         self._events: list[Event] = []
         self._versions: dict[str, str] = {}
+        self._heard_at: dict[str, float] = {}
         self._stop = threading.Event()
         self._log_path: Path = lab.yarn.resource_manager.log_path
         self._pods: dict[str, str] = {}
@@ -109,6 +112,15 @@ class Recording:
         if take == self._take_pod:
             self._end_others({item["metadata"]["uid"] for item in listed["items"]}, int(version))
         self._versions[url] = version
+        self._note_heard(url)
+
+    def _note_heard(self, url: str) -> None:
+        """Note that a watch tells what is stored, and if it did not for a while, since when."""
+        now = time.time()
+        since = self._heard_at.get(url, now)
+        self._heard_at[url] = now
+        if now - since >= _SILENT_SECONDS:
+            self._events.append(Silence(since=since, at=now))
 
     def _end_others(self, uids: set[str], version: int) -> None:
         """Note the end of the pods that a list does not hold any more."""
@@ -125,6 +137,7 @@ class Recording:
             if answer.status_code != requests.codes.ok:
                 self._stop.wait(_RETRY_SECONDS)
                 return True
+            self._note_heard(url)
             for line in answer.iter_lines(chunk_size=None):
                 if line and not self._take_line(url, json.loads(line), take):
                     return False
@@ -139,6 +152,7 @@ class Recording:
                 self.problems.append(str(found.get("message")))
             return False
         self._versions[url] = found["metadata"]["resourceVersion"]
+        self._note_heard(url)
         if event["type"] != "BOOKMARK":
             take(found, event["type"])
         return True

@@ -9,9 +9,10 @@ through a pool of threads, each with its own connection.
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Iterable, Mapping
+import queue
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 import requests
@@ -33,7 +34,7 @@ class KubernetesObjects:
     def __init__(self, url: str, session: requests.Session) -> None:
         self._url = url
         self._template = session
-        self._local = threading.local()
+        self._idle: queue.SimpleQueue[requests.Session] = queue.SimpleQueue()
 
     # One request
 
@@ -51,13 +52,14 @@ class KubernetesObjects:
         Raises:
             requests.HTTPError: any status of 400 and above, with the server's message.
         """
-        answer = self._session().request(
-            method,
-            self._url + path,
-            data=None if body is None else json.dumps(body),
-            headers={"Content-Type": content_type},
-            timeout=_TIMEOUT_SECONDS,
-        )
+        with self._session() as session:
+            answer = session.request(
+                method,
+                self._url + path,
+                data=None if body is None else json.dumps(body),
+                headers={"Content-Type": content_type},
+                timeout=_TIMEOUT_SECONDS,
+            )
         if answer.status_code >= 400:
             raise requests.HTTPError(
                 f"{method} {path} answered {answer.status_code}: {answer.text[:500]}", response=answer
@@ -227,12 +229,23 @@ class KubernetesObjects:
         token: str = answer["status"]["token"]
         return token
 
-    def _session(self) -> requests.Session:
-        session: requests.Session | None = getattr(self._local, "session", None)
-        if session is None:
-            session = requests.Session()
-            session.verify = self._template.verify
-            session.headers.update(self._template.headers)
-            session.trust_env = False
-            self._local.session = session
+    @contextmanager
+    def _session(self) -> Iterator[requests.Session]:
+        """Lend a session to one thread at a time; one whose connection broke is closed, not kept."""
+        try:
+            session = self._idle.get_nowait()
+        except queue.Empty:
+            session = self._new_session()
+        try:
+            yield session
+        except requests.RequestException:
+            session.close()
+            raise
+        self._idle.put(session)
+
+    def _new_session(self) -> requests.Session:
+        session = requests.Session()
+        session.verify = self._template.verify
+        session.headers.update(self._template.headers)
+        session.trust_env = False
         return session

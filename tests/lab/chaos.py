@@ -38,6 +38,7 @@ class Chaos:
     Attributes:
         done: how often each disturbance was made; deaths are counted by step.
         missed: deaths whose step was not taken in time.
+        killed_managers: node ids of the NodeManagers that were killed.
         crashes: sentences, one for each replica that ended although nobody killed it.
     """
 
@@ -48,6 +49,7 @@ class Chaos:
         self.done: Counter[str] = Counter()
         self.missed: Counter[str] = Counter()
         self.crashes: list[str] = []
+        self.killed_managers: set[str] = set()
         program = Program(module="tests.lab.program", environment={"PROGRAM_DEATH": str(death_file)})
         self.replicas = [found.bridge.controller(REPLICAS, program=program).start() for _ in range(2)]
         for replica in self.replicas:
@@ -126,6 +128,7 @@ class Chaos:
         choices = self._choices["node manager killed"]
         manager = choices.choice(self._found.nodes).manager
         manager.kill()
+        self.killed_managers.add(manager.node_id)
         time.sleep(choices.uniform(0, 1))
         manager.start()
         self._found.bridge.lab.yarn.wait_for_nodes([manager])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from batch_resources.resources import ZERO_BATCH, BatchResources
-from lab.judge.events import CapacityEvent, ContainerEvent, Event, NodeVersion, PodVersion, Verdict
+from lab.judge.events import CapacityEvent, ContainerEvent, Event, NodeVersion, PodVersion, Silence, Verdict
 from lab.judge.judging import Tolerance, judge
 from lab.judge.resource_manager_log import read_events
 
@@ -64,6 +64,10 @@ class _Log:
 
     def capacity(self, size: int, *, after: float = 1.0) -> None:
         self.events.append(CapacityEvent(at=self._next(after), manager=_NM, capacity=_units(size)))
+
+    def silence(self, seconds: float) -> None:
+        """Let the watch be heard again; it was last heard so long ago."""
+        self.events.append(Silence(since=self.now - seconds, at=self.now))
 
     def verdict(self) -> Verdict:
         return judge(self.events, {_NM: "n"}, _LOOSE)
@@ -194,6 +198,53 @@ def test_room_that_yarn_makes_right_after_a_pod_was_bound_comes_too_late() -> No
     log.pod("p", 8)
     log.container("c", None, after=0.1)
     assert _counts(log.verdict()) == (1, 0, 0)
+
+
+def test_room_that_was_made_in_a_silence_may_be_told_after_it() -> None:
+    log = _Log(10)
+    log.pod("p", 6)
+    log.container("c", 8, after=5.0)
+    log.pod("p", None, after=20.0)
+    log.silence(24.0)
+    assert _counts(log.verdict()) == (0, 0, 1)
+
+
+def test_room_that_is_told_long_after_a_silence_was_made_after_it() -> None:
+    log = _Log(10)
+    log.pod("p", 6)
+    log.container("c", 8, after=5.0)
+    log.node(10, after=20.0)
+    log.silence(24.0)
+    log.pod("p", None, after=0.5)
+    assert _counts(log.verdict()) == (1, 0, 0)
+
+
+def test_a_pod_that_is_told_after_a_silence_may_have_been_bound_when_yarn_held_less() -> None:
+    log = _Log(10)
+    log.pod("p", 6)
+    log.container("c", 8, after=20.0)
+    log.silence(20.5)
+    log.pod("q", 2, after=0.1)
+    log.pod("p", None, after=0.0)
+    log.pod("q", None, after=0.0)
+    assert _counts(log.verdict()) == (0, 0, 2)
+
+
+def test_a_pod_that_does_not_fit_beside_the_least_that_yarn_held_in_a_silence_was_sold_twice() -> None:
+    log = _Log(10)
+    log.container("c", 5)
+    log.container("d", 3, after=20.0)
+    log.silence(19.5)
+    log.pod("q", 6, after=0.1)
+    assert _counts(log.verdict()) == (1, 0, 0)
+
+
+def test_a_silence_does_not_count_for_a_claim_below_use() -> None:
+    log = _Log(10, claimed=4)
+    log.container("c", 5)
+    log.node(10, claimed=5, after=20.0)
+    log.silence(19.5)
+    assert log.verdict().claims_below_use == ()
 
 
 def test_nothing_is_judged_where_no_origin_is_published() -> None:
