@@ -25,16 +25,6 @@ def identity_of(cluster: ClusterConfiguration, hadoop: HadoopSettings) -> Identi
     Raises:
         ConfigError: the two do not fit, or a principal is malformed.
     """
-    asked = cluster.security
-    found = security.read_security(
-        {
-            security.AUTHENTICATION_KEY: asked.authentication,
-            security.PROTECTION_KEY: ",".join(asked.rpc_protection),
-            security.PRINCIPAL_KEY: asked.principal or "",
-            security.PATTERN_KEY: asked.principal_pattern or "",
-            security.FALLBACK_KEY: (cluster.values.text(security.FALLBACK_KEY) or "") if cluster.values else "",
-        }
-    )
     token_file = hadoop.token_file
     addresses = [str(address) for address in cluster.client_addresses]
     return Identity(
@@ -42,8 +32,24 @@ def identity_of(cluster: ClusterConfiguration, hadoop: HadoopSettings) -> Identi
         proxy_user=hadoop.proxy_user,
         login=_login(hadoop),
         read_token=None if token_file is None else functools.partial(_token, token_file, addresses),
-        security=found,
+        security=_security(cluster),
     )
+
+
+def _security(cluster: ClusterConfiguration) -> security.ClusterSecurity:
+    asked = cluster.security
+    try:
+        return security.read_security(
+            {
+                security.AUTHENTICATION_KEY: asked.authentication,
+                security.PROTECTION_KEY: ",".join(asked.rpc_protection),
+                security.PRINCIPAL_KEY: asked.principal or "",
+                security.PATTERN_KEY: asked.principal_pattern or "",
+                security.FALLBACK_KEY: str(asked.falls_back_to_simple).lower(),
+            }
+        )
+    except ConfigError as error:
+        raise ConfigError(f"cluster {cluster.id}: {error}") from error
 
 
 def web_identity_of(cluster: ClusterConfiguration, hadoop: HadoopSettings) -> WebIdentity:

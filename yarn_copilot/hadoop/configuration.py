@@ -57,6 +57,7 @@ class SecurityConfiguration:
         principal: the ResourceManager's principal, perhaps with _HOST; None where it is not set.
         principal_pattern: pattern that the principal may match instead; None where it is not set.
         auth_to_local: rules from principal to user; None where they are not set.
+        falls_back_to_simple: go on without authentication where a server asks for none.
         token_service_uses_ip: a token's service names an IP address instead of a host name.
         http_authentication: simple, kerberos, or the class name of a handler.
     """
@@ -66,6 +67,7 @@ class SecurityConfiguration:
     principal: str | None = None
     principal_pattern: str | None = None
     auth_to_local: str | None = None
+    falls_back_to_simple: bool = False
     token_service_uses_ip: bool = True
     http_authentication: str = "simple"
 
@@ -334,11 +336,13 @@ def _address_or_none(values: HadoopConfiguration, base_key: str, rm_id: str, def
         key, value = hostname_key, values.text(hostname_key)
         if value is None:
             return None
+    elif values.origin(key) is None:
+        key = hostname_key  # the default of the address is made of the host name, which is what somebody wrote
     try:
         address = Address.parse(value, default_port=default_port)
     except ValueError as error:
         values.fail(key, str(error))
-    if address.host in WILDCARD_HOSTS:
+    if address.is_wildcard:
         values.fail(key, f"{address} is every address of a machine; name the ResourceManager's")
     return address
 
@@ -361,6 +365,7 @@ def _security(values: HadoopConfiguration) -> SecurityConfiguration:
         principal=values.text(keys.PRINCIPAL),
         principal_pattern=values.text(keys.PRINCIPAL_PATTERN),
         auth_to_local=values.text(keys.AUTH_TO_LOCAL),
+        falls_back_to_simple=values.boolean(keys.FALLBACK),
         token_service_uses_ip=values.boolean(keys.USE_IP, default=True),
         http_authentication=values.text(keys.HTTP_AUTHENTICATION) or "simple",
     )

@@ -15,6 +15,7 @@ AUTHENTICATION: Final = "hadoop.security.authentication"
 AUTHORIZATION: Final = "hadoop.security.authorization"
 RPC_PROTECTION: Final = "hadoop.rpc.protection"
 AUTH_TO_LOCAL: Final = "hadoop.security.auth_to_local"
+FALLBACK: Final = "ipc.client.fallback-to-simple-auth-allowed"
 USE_IP: Final = "hadoop.security.token.service.use_ip"
 HTTP_AUTHENTICATION: Final = "hadoop.http.authentication.type"
 
@@ -54,6 +55,7 @@ CORE_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
         AUTHENTICATION: "simple",
         AUTHORIZATION: "false",
         RPC_PROTECTION: "authentication",
+        FALLBACK: "false",
         USE_IP: "true",
         HTTP_AUTHENTICATION: "simple",
     }

@@ -155,6 +155,20 @@ async def test_a_broken_cluster_does_not_keep_the_others_from_being_checked(site
     assert any(one.check is Check.REACHABLE and one.severity is Severity.OK for one in findings)
 
 
+async def test_a_cluster_that_asks_for_what_cannot_be_is_told_by_its_key_beside_the_others(site: Site) -> None:
+    principal = {
+        "hadoop.security.authentication": "kerberos",
+        f"{RM}.principal": "rm@R",
+        f"{RM}.hostname": "rm.invalid",
+    }
+    site.write("b.yarn-site.xml", principal)
+    findings = await site.examine()
+    (error,) = [one for one in findings if one.severity is Severity.ERROR]
+    assert (error.check, error.cluster) == (Check.CONFIGURATION, "b")
+    assert f"{RM}.principal = 'rm@R' has no host part" in error.found
+    assert any(one.check is Check.REACHABLE and one.severity is Severity.OK for one in findings)
+
+
 async def test_rest_is_checked_over_the_web_port_alone(site: Site) -> None:
     calls = site.yarn.calls.total()
     assert bad(await site.examine(transport="rest")) == {Check.TRANSPORT: Severity.WARNING}

@@ -43,6 +43,17 @@ def test_hadoops_variables_stand_for_settings_and_the_programs_own_win() -> None
     assert with_hadoop_variables({"HADOOP_USER_NAME": ""}) == {"HADOOP_USER_NAME": ""}
 
 
+def test_what_the_files_say_of_a_server_without_authentication_is_taken_and_a_change_counts() -> None:
+    asked = cluster(falls_back_to_simple=True)
+    assert identity_of(asked, HadoopSettings()).security.fallback_to_simple
+    assert asked != cluster()
+
+
+def test_a_principal_of_no_server_is_refused_with_the_cluster_and_the_key() -> None:
+    with pytest.raises(ConfigError, match=r"^cluster c: yarn\.resourcemanager\.principal = 'rm@R' has no host part"):
+        identity_of(cluster(authentication="kerberos", principal="rm@R"), HadoopSettings())
+
+
 def test_simple_cluster_gets_a_user_name_and_no_handshake() -> None:
     identity = identity_of(cluster(), HadoopSettings(user="yarn", proxy_user="alice"))
     assert not identity.needs_handshake

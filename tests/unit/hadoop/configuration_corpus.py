@@ -76,6 +76,16 @@ def _typed(kind: str, prefix: str, *values: str, stricter: frozenset[int] = froz
 
 
 RM: Final = "yarn.resourcemanager"
+
+
+def _addresses(name: str, client: str, admin: str = "admin:1", web: str = "web:1", *, stricter: bool = False) -> Case:
+    """Ask for three addresses of one ResourceManager; where one is wrong, only the first is asked for."""
+    values = ((f"{RM}.address", client), (f"{RM}.admin.address", admin), (f"{RM}.webapp.address", web))
+    questions = (f"address {RM}.address - 8032", f"address {RM}.admin.address - 8033")
+    asked = questions if admin != "admin:1" else questions[:1]
+    return Case(name, {"yarn-site.xml": site(*values)}, asked, frozenset(asked) if stricter else frozenset())
+
+
 HA: Final = ((f"{RM}.ha.enabled", "true"), (f"{RM}.ha.rm-ids", " rm1 ,\n rm2 "), (f"{RM}.cluster-id", "c"))
 
 
@@ -274,6 +284,18 @@ CASES: Final = (
         {"yarn-site.xml": site((f"{RM}.address", "a:1"), (f"{RM}.admin.address", " b "), (f"{RM}.hostname", "c"))},
         (f"address {RM}.address - 8032", f"address {RM}.admin.address - 8033", f"address {RM}.webapp.address - 8088"),
     ),
+    _addresses("scheme and path", "http://rm:1/x", "yarn://RM.Example."),
+    _addresses("zeros and numbers", " rm:08032 ", "10.0.0.1"),
+    _addresses("path without scheme", "rm/x"),
+    _addresses("path after the port", "rm:1/x"),
+    _addresses("two addresses", "one:1,two:1"),
+    _addresses("several colons", "rm:1:2"),
+    _addresses("IPv6 without brackets", "::1"),
+    _addresses("name in brackets", "[rm]:1"),
+    _addresses("no name", "-:1"),
+    _addresses("not ASCII", "\u00e4.example:1"),
+    _addresses("user", "user@rm:1", stricter=True),
+    _addresses("fragment", "rm:1#x", stricter=True),
 )  # fmt: skip
 
 

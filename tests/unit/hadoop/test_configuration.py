@@ -79,7 +79,20 @@ def test_heartbeat_interval_is_read(tmp_path: Path) -> None:
     [
         pytest.param({}, f"neither {ADDRESS} nor {HOSTNAME}", id="no address"),
         pytest.param({ADDRESS: "0.0.0.0:8032"}, "every address", id="wildcard"),
-        pytest.param({HOSTNAME: "0.0.0.0"}, "every address", id="wildcard host name"),
+        pytest.param({HOSTNAME: "0.0.0.0"}, f"{HOSTNAME} = .*every address", id="wildcard host name"),
+        *(
+            pytest.param({ADDRESS: f"{host}:8032"}, "every address", id=f"wildcard {host}")
+            for host in ("0", "000.0.0.0", "[::0]", "[::ffff:0.0.0.0]")
+        ),
+        pytest.param({HOSTNAME: "rm:99"}, f"{HOSTNAME} = 'rm:99': .* several colons", id="host name with a port"),
+        pytest.param({ADDRESS: "::1"}, "IPv6 address stands in brackets", id="IPv6 without brackets"),
+        pytest.param({ADDRESS: "[rm]:1"}, "brackets hold an IPv6 address", id="name in brackets"),
+        pytest.param({ADDRESS: "[::1]x"}, "brackets hold an IPv6 address", id="no colon after brackets"),
+        pytest.param({ADDRESS: "rm/x"}, "has no host of letters", id="path"),
+        pytest.param({ADDRESS: "one,two"}, "has no host of letters", id="two hosts"),
+        pytest.param(
+            {HOSTNAME: "rm", "ipc.client.fallback-to-simple-auth-allowed": "maybe"}, "true and false", id="fallback"
+        ),
         pytest.param({HOSTNAME: "${rm.host}"}, "refers to 'rm.host', which is not set", id="reference to nothing"),
         pytest.param({HOSTNAME: "${a}", "a": "${b}", "b": "${a}"}, "in a circle", id="circle"),
         pytest.param({ADDRESS: "rm:0"}, "between 1 and 65535", id="port zero"),
@@ -302,11 +315,17 @@ def test_equal_files_give_equal_clusters_and_what_is_not_used_does_not_count(tmp
         pytest.param("rm:1", Address("rm", 1), id="name"),
         pytest.param("[::1]:8032", Address("::1", 8032), id="ipv6"),
         pytest.param("10.0.0.1:65535", Address("10.0.0.1", 65535), id="ipv4"),
+        pytest.param("rm_1.example:1", Address("rm_1.example", 1), id="underscore"),
     ],
 )
 def test_address_text_and_back(text: str, address: Address) -> None:
     assert Address.parse(text) == address
     assert str(address) == text
+
+
+def test_scheme_and_path_of_an_address_have_no_meaning() -> None:
+    assert Address.parse("http://rm:1/x") == Address("rm", 1)
+    assert Address.parse("hdfs://[::1]", default_port=2) == Address("::1", 2)
 
 
 def test_address_without_port_takes_the_default_or_is_refused() -> None:

@@ -9,6 +9,7 @@ from yarn_copilot.cli.doctor.facts import ClusterFacts, ManagerFacts, Role
 from yarn_copilot.cli.doctor.findings import Check, Finding, Severity
 from yarn_copilot.cli.listing import some
 from yarn_copilot.config.settings import Transport
+from yarn_copilot.errors import ConfigError
 from yarn_copilot.hadoop import configuration_defaults as keys
 from yarn_copilot.hadoop import errors, versions
 
@@ -61,6 +62,11 @@ def _failed(facts: ClusterFacts, manager: ManagerFacts, error: Exception, severi
     id_ = facts.cluster.id
     where = f"{manager.rm_id} {manager.address}".strip()
     match error:
+        case ConfigError():
+            return Finding(
+                check=Check.CONFIGURATION, severity=Severity.ERROR, cluster=id_, where=where, found=str(error),
+                why="nothing can be asked of this cluster; the others are served", fix="mend the named key",
+            )  # fmt: skip
         case errors.WrongPortError():
             return Finding(
                 check=Check.PORT, severity=Severity.ERROR, cluster=id_, where=where, found=str(error),

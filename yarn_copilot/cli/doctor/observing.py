@@ -129,7 +129,10 @@ async def _manager(
 
 
 async def _rpc_role(alone: ClusterConfiguration, settings: Settings) -> tuple[Role, YarnCopilotError | None]:
-    client = clusters.rpc_client(alone, settings.hadoop, SystemClock())
+    try:
+        client = clusters.rpc_client(alone, settings.hadoop, SystemClock())
+    except ConfigError as error:
+        return Role.FAILED, error
     try:
         await client.update_node_resource([NodeResourceUpdate(NOBODY, Resource(0, 0))])
     except errors.UnrecognizedNodeError:

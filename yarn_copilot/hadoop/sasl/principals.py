@@ -6,7 +6,6 @@ Source: SaslRpcClient.getServerPrincipal, SecurityUtil.getServerPrincipal and Ke
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from typing import Final
 
@@ -14,6 +13,7 @@ from msgspec import Struct
 
 from yarn_copilot.errors import ConfigError
 from yarn_copilot.hadoop.errors import REMOTE_TEXT_LIMIT, ServerIdentityError
+from yarn_copilot.hadoop.sasl import globs
 from yarn_copilot.hadoop.sasl.messages import Auth
 
 HOST_PLACEHOLDER: Final = "_HOST"
@@ -72,11 +72,11 @@ class ServerPrincipals(Struct, frozen=True):
         Raises:
             ServerIdentityError: it is another one, or nothing is configured.
         """
-        realm = self.principal.realm if self.principal is not None and self.principal.realm else self.realm
+        realm = self._realm()
         offered = Principal(auth.protocol, auth.server_id, realm)
         shown = str(offered)[:REMOTE_TEXT_LIMIT]
         if self.pattern:
-            if not fnmatch.fnmatchcase(str(offered), _without_braces(self.pattern)):
+            if not self._fits(str(offered)):
                 raise ServerIdentityError(
                     f"the server is {shown}, which yarn.resourcemanager.principal.pattern = {self.pattern!r} "
                     "does not match"
@@ -91,6 +91,19 @@ class ServerPrincipals(Struct, frozen=True):
                 f"host {host}"
             )
         return offered
+
+    def _realm(self) -> str:
+        """Give the realm that the configuration names, in the principal or, without blanks to fill, in the pattern."""
+        if self.principal is not None and self.principal.realm:
+            return self.principal.realm
+        named = self.pattern.rpartition("@")[2] if "@" in self.pattern else ""
+        return named if named and not set(named) & set("*?[]{}\\") else self.realm
+
+    def _fits(self, name: str) -> bool:
+        try:
+            return globs.matches(self.pattern, name)
+        except ValueError as error:
+            raise ServerIdentityError(f"yarn.resourcemanager.principal.pattern = {self.pattern!r}: {error}") from error
 
 
 def user_of_principal(principal: Principal, *, default_realm: str) -> str:
@@ -109,16 +122,3 @@ def user_of_principal(principal: Principal, *, default_realm: str) -> str:
             "it no user name"
         )
     return principal.name
-
-
-def _without_braces(pattern: str) -> str:
-    """Refuse what Hadoop's globs have beyond fnmatch, instead of reading it as something else.
-
-    Raises:
-        ServerIdentityError: the pattern has alternatives in braces.
-    """
-    if any(character in pattern for character in "{}\\"):
-        raise ServerIdentityError(
-            f"yarn.resourcemanager.principal.pattern = {pattern!r}: only *, ? and [...] are understood"
-        )
-    return pattern

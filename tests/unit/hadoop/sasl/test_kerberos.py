@@ -115,6 +115,11 @@ def test_list_of_protections_of_another_length_is_a_violation(offer: bytes) -> N
         (None, "rm/*", "host.example", True),
         (None, "", "host.example", False),
         ("rm/_HOST@EXAMPLE", "rm/{a,b}@EXAMPLE", "host.example", False),
+        ("rm/_HOST@EXAMPLE", "{rm,yarn}/{host,other}.example@*", "host.example", True),
+        (None, "rm/*@EXAMPLE", "host.example", True),
+        (None, "hdfs/*@EXAMPLE", "host.example", False),
+        ("rm/_HOST@EXAMPLE", "rm/*@OTHER", "host.example", False),
+        ("rm/_HOST@EXAMPLE", "rm/{host.example", "host.example", False),
     ],
 )
 def test_server_is_checked_against_principal_or_pattern(
