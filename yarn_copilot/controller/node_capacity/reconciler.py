@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Send a cluster's wanted capacities, all that differ in one call.
+"""Send a cluster's wanted capacities, all that differ in one call, or in a few where they are very many.
 
 One call is in flight per cluster; what is decided meanwhile replaces what was waiting. A batch that fails because
-one node is unknown is sent again at once without that node, which waits by itself. Every update carries an over-commit
-timeout: the far one, which disarms what others set and kills nothing, or what is left until a deadline of the plan.
+one node is unknown is sent again at once without that node, which waits by itself. A batch is decided once more and
+recorded as sent without letting anything happen between, so it is kept small enough for the event loop to wait. Every
+update carries an over-commit timeout: the far one, which disarms what others set and kills nothing, or what is left
+until a deadline of the plan.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from batch_resources.giving_way import Overcommit
 from batch_resources.ledger import ManagerKey
@@ -29,6 +32,9 @@ from yarn_copilot.hadoop.model import FAR_OVERCOMMIT_TIMEOUT_MILLIS, NodeId, Nod
 from yarn_copilot.kube.errors import NotLeaderError
 
 logger = logging.getLogger(__name__)
+
+NODES_PER_CALL = 500
+"""Updates of one call: to decide so many once more takes some 50 ms, in which leases and watches have to wait."""
 
 UNKNOWN_PER_CYCLE = 32
 """Answers "unrecognized node" after which a batch is given up for the moment; each of them costs a whole call."""
@@ -86,6 +92,7 @@ class CapacityReconciler:
         self._wake = asyncio.Event()
         self._answers_again = asyncio.Event()
         self._failures = 0
+        self.nodes_per_call = NODES_PER_CALL
         self.unrecognized_backoff_max_seconds = 60.0
         self.last_error = ""
 
@@ -114,31 +121,51 @@ class CapacityReconciler:
         self._answers_again.set()
 
     async def send_waiting(self) -> None:
-        """Send all that waits, in as few calls as the ResourceManager's answers allow."""
-        batch = {key: wanted for key, wanted in self._wanted.items() if self._is_current(wanted)}
-        self._wanted = {}
-        reason = self._gate.why_not_yarn()
-        if reason:
-            # The nodes stay as they are; becoming leader, or a word of the API server, marks them again.
-            self._gate.was_refused = True
-            logger.debug("Updates wait: %s", reason, extra={"cluster": self.cluster, "nodes": len(batch)})
-            return
+        """Send all that waits, in as few calls as its number and the ResourceManager's answers allow."""
         began_at = self._clock.monotonic()
+        while self._wanted:
+            reason = self._gate.why_not_yarn()
+            if reason:
+                # The nodes stay as they are; becoming leader, or a word of the API server, marks them again.
+                logger.debug("Updates wait: %s", reason, extra={"cluster": self.cluster, "nodes": len(self._wanted)})
+                self._give_up()
+                return
+            failures = self._failures
+            try:
+                await self._send_some(self._take())
+            except NotLeaderError:
+                self._give_up()  # the next leader plans everything anew
+                return
+            if self._failures > failures:
+                break  # what is left goes out after the wait
+            await self._clock.sleep(0)
+        if self._wanted:
+            self._wake.set()
+        self._metrics.observe_cycle("node_capacity", self._clock.monotonic() - began_at)
+
+    def _take(self) -> dict[ManagerKey, Wanted]:
+        """Take the updates of one call; what waits for a later one may still be replaced or withdrawn."""
+        keys = list(islice(self._wanted, self.nodes_per_call))
+        taken = [(key, self._wanted.pop(key)) for key in keys]
+        return {key: wanted for key, wanted in taken if self._is_current(wanted)}
+
+    def _give_up(self) -> None:
+        """Send nothing of what waits: writing is not allowed now."""
+        self._gate.was_refused = True
+        self._wanted = {}
+
+    async def _send_some(self, batch: dict[ManagerKey, Wanted]) -> None:
+        """Send a batch, again without each node that the ResourceManager does not know."""
         for _ in range(UNKNOWN_PER_CYCLE):
             batch = self._decided_again(batch)
             if not batch:
-                break
-            try:
-                unknown = await self._send(batch)
-            except NotLeaderError:
-                self._gate.was_refused = True
-                return  # the next leader plans everything anew
+                return
+            unknown = await self._send(batch)
             if unknown is None:
-                break
+                return
             batch = {key: wanted for key, wanted in batch.items() if wanted.manager.node_id != unknown}
-        else:
-            self._leave_for_later(batch)
-        self._metrics.observe_cycle("node_capacity", self._clock.monotonic() - began_at)
+        self._leave_for_later([*batch.values(), *self._wanted.values()])
+        self._wanted = {}
 
     def _decided_again(self, batch: dict[ManagerKey, Wanted]) -> dict[ManagerKey, Wanted]:
         """Ask for the values once more: what was decided may have waited for another call to end."""
@@ -155,10 +182,10 @@ class CapacityReconciler:
         known = None if memory is None else memory.managers.get(wanted.manager.key)
         return known is wanted.manager and known.node_id is not None and known.candidate is not None
 
-    def _leave_for_later(self, batch: dict[ManagerKey, Wanted]) -> None:
+    def _leave_for_later(self, left: Iterable[Wanted]) -> None:
         """Leave the rest for later: so many unknown nodes mean that the node list has become another one."""
         self._on_sent()  # read it again soon
-        for wanted in batch.values():
+        for wanted in left:
             self._dirty.mark_at(wanted.node, self._clock.monotonic() + _LATER_SECONDS)
 
     async def _send(self, batch: dict[ManagerKey, Wanted]) -> NodeId | None:
