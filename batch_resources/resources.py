@@ -36,7 +36,7 @@ class BatchResources:
 
     def floored(self) -> BatchResources:
         """Raise each negative component to zero."""
-        return self.at_least(ZERO_BATCH)
+        return self if self.cpu_milli >= 0 and self.memory_bytes >= 0 else self.at_least(ZERO_BATCH)
 
     def at_least(self, other: BatchResources) -> BatchResources:
         """Take the larger value per resource."""
@@ -86,6 +86,17 @@ class YarnResources:
     def fits_in(self, other: YarnResources) -> bool:
         """Tell whether no component is larger than in `other`."""
         return self.memory_mib <= other.memory_mib and self.vcores <= other.vcores
+
+
+def less(amount: BatchResources, *parts: BatchResources) -> BatchResources:
+    """Subtract all parts from an amount and raise each negative component to zero; one value is made, not several."""
+    cpu_milli, memory_bytes = amount.cpu_milli, amount.memory_bytes
+    for part in parts:
+        cpu_milli -= part.cpu_milli
+        memory_bytes -= part.memory_bytes
+    return BatchResources(
+        cpu_milli=cpu_milli if cpu_milli > 0 else 0, memory_bytes=memory_bytes if memory_bytes > 0 else 0
+    )
 
 
 ZERO_BATCH = BatchResources(cpu_milli=0, memory_bytes=0)

@@ -48,7 +48,9 @@ class UnitModel:
         Returns:
             Whole vcores (at most `MAX_VCORES`) and MiB.
         """
-        milli_cores = self._milli_cores(normalization_ratio)
+        milli_cores: Fraction | int = self.milli_cores_per_vcore
+        if normalization_ratio is not None:
+            milli_cores *= normalization_ratio
         vcores = max(batch.cpu_milli, 0) // milli_cores
         return YarnResources(memory_mib=max(batch.memory_bytes, 0) // BYTES_PER_MIB, vcores=min(vcores, MAX_VCORES))
 
@@ -64,15 +66,10 @@ class UnitModel:
         """
         if not yarn.vcores and not yarn.memory_mib:
             return ZERO_BATCH
-        return BatchResources(
-            cpu_milli=ceil(yarn.vcores * self._milli_cores(normalization_ratio)),
-            memory_bytes=yarn.memory_mib * BYTES_PER_MIB,
-        )
-
-    def _milli_cores(self, normalization_ratio: Fraction | None) -> Fraction | int:
-        if normalization_ratio is None:
-            return self.milli_cores_per_vcore
-        return self.milli_cores_per_vcore * normalization_ratio
+        cpu_milli = yarn.vcores * self.milli_cores_per_vcore
+        if normalization_ratio is not None:
+            cpu_milli = ceil(cpu_milli * normalization_ratio)
+        return BatchResources(cpu_milli=cpu_milli, memory_bytes=yarn.memory_mib * BYTES_PER_MIB)
 
 
 def parse_normalization_ratio(text: str | None) -> Fraction | None:

@@ -37,25 +37,22 @@ def plan_managers(
 
 def _shares(node: NodeObservation, budget: BatchResources, policy: Policy) -> tuple[YarnResources, ...]:
     """Split the budget by weight among the NodeManagers that can be told, after what the others hold."""
-    frozen = ZERO_BATCH
-    weight_sum = 0
-    for manager in node.managers:
-        if _takes_part(manager):
-            weight_sum += max(manager.weight, 1)
-        else:
+    frozen = node.unread_claim or ZERO_BATCH
+    weights = [max(manager.weight, 1) if _takes_part(manager) else 0 for manager in node.managers]
+    for manager, weight in zip(node.managers, weights, strict=True):
+        if not weight:
             frozen = frozen + policy.units.to_batch(held_by(manager), normalization_ratio=node.normalization_ratio)
-    if node.unread_claim is not None:
-        frozen = frozen + node.unread_claim
-    rest = (budget - frozen).floored()
+    rest, weight_sum = (budget - frozen).floored(), sum(weights)
     shares = []
-    for manager in node.managers:
-        if not _takes_part(manager):
+    for weight in weights:
+        if not weight:
             shares.append(ZERO_YARN)
             continue
-        part = BatchResources(
-            cpu_milli=rest.cpu_milli * max(manager.weight, 1) // weight_sum,
-            memory_bytes=rest.memory_bytes * max(manager.weight, 1) // weight_sum,
-        )
+        part = rest
+        if weight != weight_sum:
+            part = BatchResources(
+                cpu_milli=rest.cpu_milli * weight // weight_sum, memory_bytes=rest.memory_bytes * weight // weight_sum
+            )
         shares.append(policy.units.to_yarn(part, normalization_ratio=node.normalization_ratio))
     return tuple(shares)
 

@@ -10,7 +10,7 @@ from batch_resources.dips import Figure, doubted_until
 from batch_resources.growth import next_expiry, window_minimum
 from batch_resources.ledger import Hold, NodeObservation
 from batch_resources.planner.policy import Policy
-from batch_resources.resources import ZERO_BATCH, ZERO_YARN, BatchResources
+from batch_resources.resources import ZERO_BATCH, BatchResources, less
 
 _HOLD_OF_ORIGIN = {
     OriginState.ABSENT: Hold.ORIGIN_ABSENT,
@@ -100,19 +100,15 @@ def _origin_is_unknown(holds: list[Hold]) -> bool:
 def _budget(node: NodeObservation, lowest: BatchResources | None, reserve: BatchResources) -> BatchResources | None:
     if lowest is None or node.others is None or node.requested is None:
         return None
-    taken = (node.others, reserve, node.requested, node.lingering)
-    cpu, memory = lowest.cpu_milli, lowest.memory_bytes
-    for part in taken:
-        cpu -= part.cpu_milli
-        memory -= part.memory_bytes
-    return BatchResources(cpu_milli=max(cpu, 0), memory_bytes=max(memory, 0))
+    return less(lowest, node.others, reserve, node.requested, node.lingering)
 
 
 def used_by_yarn(node: NodeObservation, policy: Policy) -> BatchResources:
     """Sum the use of a node's NodeManagers, in Koordinator's units."""
     used = ZERO_BATCH
     for manager in node.managers:
-        used = used + policy.units.to_batch(manager.used or ZERO_YARN, normalization_ratio=node.normalization_ratio)
+        if manager.used is not None:
+            used = used + policy.units.to_batch(manager.used, normalization_ratio=node.normalization_ratio)
     return used
 
 

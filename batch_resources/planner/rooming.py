@@ -8,7 +8,7 @@ from batch_resources.demand.rooms import Room
 from batch_resources.ledger import NodeObservation, NodePlan
 from batch_resources.planner.capacity import can_be_told, held_by
 from batch_resources.planner.policy import Mode, Policy
-from batch_resources.resources import ZERO_BATCH, ZERO_YARN, BatchResources
+from batch_resources.resources import ZERO_BATCH, ZERO_YARN, BatchResources, less
 
 
 def room_for(node: NodeObservation, plan: NodePlan, policy: Policy, host: Host) -> Room | None:
@@ -23,7 +23,7 @@ def room_for(node: NodeObservation, plan: NodePlan, policy: Policy, host: Host) 
         return None
     kept = _kept_by_yarn(node, policy).at_least(policy.boundary.yarn_minimum.of(lowest))
     now = (node.permissions.allocatable - node.requested).floored()
-    most = (lowest - node.others - node.requested - kept).floored()
+    most = less(lowest, node.others, node.requested, kept)
     return Room(
         host=host,
         now=now,

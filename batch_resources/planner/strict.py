@@ -8,7 +8,6 @@ answers: an update and a patch always carry both resources, so each may go only 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -32,7 +31,7 @@ _FORCE_SECONDS: Final = 2.0
 
 
 class _Converted(NamedTuple):
-    """Be one NodeManager's amounts in Koordinator's units."""
+    """Be one NodeManager's amounts in Koordinator's units, and what holds for both resources of it."""
 
     capacity: BatchResources | None
     used: BatchResources
@@ -41,6 +40,8 @@ class _Converted(NamedTuple):
     alive: tuple[BatchResources, ...]
     proven: BatchResources | None
     goal: BatchResources
+    may_send: bool
+    is_read: bool
 
 
 class _Either(NamedTuple):
@@ -122,10 +123,12 @@ def _convert(manager: ManagerObservation, wished: ManagerPlan, policy: Policy, r
         capacity=None if capacity is None else to_batch(capacity),
         used=to_batch(used),
         floor=to_batch(policy.floor),
-        unconfirmed=tuple([to_batch(send.resources) for send in unconfirmed(manager.sends)]),
-        alive=tuple([to_batch(send.resources) for send in manager.sends]),
+        unconfirmed=tuple([to_batch(send.resources) for send in unconfirmed(manager.sends)]) if manager.sends else (),
+        alive=tuple([to_batch(send.resources) for send in manager.sends]) if manager.sends else (),
         proven=None if manager.proven is None or not manager.reachable else to_batch(manager.proven),
         goal=to_batch(held if wished.target is None else wished.target),
+        may_send=manager.outlives_earlier_leaders and can_be_told(manager),
+        is_read=manager.outlives_earlier_leaders and capacity is not None,
     )
 
 
@@ -144,14 +147,14 @@ def _amounts(
             capacity=None if item.capacity is None else pick(item.capacity),
             used=pick(item.used),
             floor=pick(item.floor),
-            unconfirmed=tuple(map(pick, item.unconfirmed)),
-            alive=tuple(map(pick, item.alive)),
+            unconfirmed=tuple(map(pick, item.unconfirmed)) if item.unconfirmed else (),
+            alive=tuple(map(pick, item.alive)) if item.alive else (),
             proven=None if item.proven is None else pick(item.proven),
-            may_send=manager.outlives_earlier_leaders and can_be_told(manager),
-            is_read=manager.outlives_earlier_leaders and item.capacity is not None,
+            may_send=item.may_send,
+            is_read=item.is_read,
             goal=pick(item.goal),
         )
-        for manager, item in zip(node.managers, converted, strict=True)
+        for item in converted
     ]
     return NodeAmounts(
         origin=None if inputs.origin is None else pick(inputs.origin),
@@ -215,7 +218,7 @@ def _manager_plan(
     if wished.target is not None and not manager.outlives_earlier_leaders:
         holds = (*holds, Hold.EARLIER_LEADER_AWAITED)
     if cpu is None or memory is None or node.claim_is_foreign or now < manager.retry_at:
-        return replace(wished, sends_update=False, holds=holds)
+        return _decided(wished, holds)
     value = policy.units.to_yarn(
         BatchResources(cpu_milli=cpu, memory_bytes=memory), normalization_ratio=node.normalization_ratio
     )
@@ -223,7 +226,21 @@ def _manager_plan(
         amounts[1].managers[index], memory
     )
     sends = differs and changes_value(unconfirmed(manager.sends), manager.capacity, value)
-    return replace(wished, sends_update=sends, update=value, holds=holds)
+    return _decided(wished, holds, sends_update=sends, update=value)
+
+
+def _decided(
+    wished: ManagerPlan, holds: tuple[Hold, ...], *, sends_update: bool = False, update: YarnResources | None = None
+) -> ManagerPlan:
+    """Put the decision into what was wished; `replace` would take as long as a whole NodeManager's decision."""
+    return ManagerPlan(
+        key=wished.key,
+        target=wished.target,
+        sends_update=sends_update,
+        claim=wished.claim,
+        holds=holds,
+        update=update,
+    )
 
 
 def _claim(

@@ -10,6 +10,8 @@ see again (updates on their way, proofs) it assumes at their worst.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from batch_resources.planner.strict_amounts import Decision, ManagerAmounts, NodeAmounts
 
 
@@ -19,7 +21,7 @@ def decide(node: NodeAmounts) -> Decision:
     capacities: list[int | None] = []
     for index in range(len(node.managers)):
         # What an earlier one is offered in this same decision is held against the later ones.
-        capacities.append(_capacity(node, index, tuple(capacities)))
+        capacities.append(_capacity(node, index, capacities))
     growing = _is_growth_wanted(node)
     claimed_enough = growing and claim <= node.claimed
     published = is_published(node)
@@ -61,10 +63,13 @@ def _claim(node: NodeAmounts) -> tuple[int, bool]:
     goal = min(sum([max(manager.goal, manager.floor) for manager in node.managers]), node.origin - node.others)
     if max(held, goal) >= node.claimed:
         return max(held, goal), False
-    in_force = [_in_force(manager) for manager in node.managers]
-    if any(amount is None for amount in in_force):
-        return node.claimed, True
-    return max(goal, sum(amount for amount in in_force if amount is not None)), False
+    in_force = 0
+    for manager in node.managers:
+        amount = _in_force(manager)
+        if amount is None:
+            return node.claimed, True
+        in_force += amount
+    return max(goal, in_force), False
 
 
 def _in_force(manager: ManagerAmounts) -> int | None:
@@ -74,7 +79,7 @@ def _in_force(manager: ManagerAmounts) -> int | None:
     return max(manager.proven, manager.held)
 
 
-def _capacity(node: NodeAmounts, index: int, offered: tuple[int | None, ...]) -> int | None:
+def _capacity(node: NodeAmounts, index: int, offered: Sequence[int | None]) -> int | None:
     """Give C that a message to one NodeManager may carry now, None where no message may go out.
 
     Up to the use, and not above what it has, a value is always safe. Above the use it needs a fresh read; above what

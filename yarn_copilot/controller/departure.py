@@ -55,6 +55,8 @@ class Departures:
         """
         gone: list[ManagerKey] = []
         for key, manager in list(memory.managers.items()):
+            if manager.not_running_since is None and manager.candidate is not None:
+                continue  # it is there and runs, as most do
             since = reachable_since(manager)
             if since is None:
                 continue
@@ -84,6 +86,8 @@ class Departures:
         """Give the moment at which the next of these waits ends; None when nothing waits."""
         moments = []
         for manager in memory.managers.values():
+            if manager.not_running_since is None:
+                continue
             since = reachable_since(manager)
             end = None if since is None else self._end(manager, report_of(manager), lost_hold_seconds, since)
             if end is not None:

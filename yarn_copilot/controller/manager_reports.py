@@ -155,21 +155,22 @@ class ManagerReports:
 
     def observe(self, manager: ManagerMemory, *, drains: bool = False) -> ManagerObservation:
         """Make the observation of one NodeManager that the planner gets; `drains`: its node is to become empty."""
-        report = self.of(manager)
+        state = self._clusters.get(manager.key.cluster)
+        report = None if state is None or manager.node_id is None else state.reports.get(manager.node_id)
         return ManagerObservation(
             key=manager.key,
-            reachable=self.reachable_since(manager) is not None,
+            reachable=state is not None and state.reachable and state.reachable_since is not None,
             # What lost its pod is only waited for: it gets no update.
             accepts_updates=report is not None and report.state in ACCEPTS_UPDATES and manager.candidate is not None,
             capacity=None if report is None else to_yarn(report.capability),
             used=self._used(manager),
             used_is_proven=manager.evidence.complete,
             proven=self._proven(manager),
-            outlives_earlier_leaders=self.outlives_earlier_leaders(manager, self._clusters.get(manager.key.cluster)),
+            outlives_earlier_leaders=self.outlives_earlier_leaders(manager, state),
             sends=manager.sends,
             weight=self.settings.cluster_weights.get(manager.key.cluster, 1),
             retry_at=manager.retry_at,
-            cluster_is_known=manager.key.cluster in self._clusters,
+            cluster_is_known=state is not None,
             drains=drains or (manager.candidate is not None and manager.candidate.is_terminating),
             overcommit=manager.overcommit,
             levels=manager.levels,

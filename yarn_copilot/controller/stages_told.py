@@ -16,8 +16,10 @@ from yarn_copilot.observability.reasons import Reason
 def stage_conditions(plan: NodePlan, now: float) -> dict[Reason, str]:
     """Give the conditions of a node that come from giving way, each with its sentence."""
     found: dict[Reason, str] = {}
+    if plan.over_since is None:
+        return found
     stages = [manager.giving_way for manager in plan.managers if manager.giving_way.stage is not Stage.NONE]
-    if plan.over_since is None or not stages:
+    if not stages:
         return found  # where YARN has nothing to give back, its floor is all that can be told
     waits = [way.next_at - now for way in stages if way.stage is Stage.SOFT and way.next_at is not None]
     then = f"; containers are killed only if that lasts for {min(waits):.0f} s more" if waits else ""

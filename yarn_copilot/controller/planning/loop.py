@@ -126,7 +126,7 @@ class PlanningLoop:
         self._demand.note_plan(facts, observation, plan, policy)
         self._hand_over(memory, plan, since=since)
         self._notices.update(facts, memory, plan, self._pods.unreadable(name))
-        looks = (next_look(manager) for manager in memory.managers.values())
+        looks = [next_look(manager) for manager in memory.managers.values()]
         for moment in (plan.recheck_at, book.next_moment(memory), book.order_moment(memory, now=now), *looks):
             # A moment that is long over has been acted on; to mark it again would plan this node without end.
             if moment is not None and moment > now - _TIMER_SLACK_SECONDS:
@@ -153,9 +153,7 @@ class PlanningLoop:
         return None
 
     def _hand_over(self, memory: NodeMemory, plan: NodePlan, *, since: float) -> None:
-        if not any(decision.sends_update for decision in plan.managers) and not any(
-            manager.sends for manager in memory.managers.values()
-        ):
+        if memory.origin_changed_at is not None and not _has_update(memory, plan):
             memory.origin_changed_at = None  # that change needed no update; a later one is not its consequence
         for decision in plan.managers:
             writer = self._capacities.get(decision.key.cluster)
@@ -174,10 +172,11 @@ class PlanningLoop:
                 )
             else:
                 writer.withdraw(decision.key)
-        asks = [(decision.key, decision.kill_ask) for decision in plan.managers if decision.kill_ask is not None]
         self._agents.withdraw(memory.name)
-        for key, ask in asks[:1]:
-            self._agents.submit(memory.name, memory.managers[key], ask)
+        for decision in plan.managers:
+            if decision.kill_ask is not None:
+                self._agents.submit(memory.name, memory.managers[decision.key], decision.kill_ask)
+                break
         if plan.wants_fresh_read:
             self._fresh_reads.submit(memory.name)
         else:
@@ -186,3 +185,10 @@ class PlanningLoop:
             self._claims.withdraw(memory.name)
         else:
             self._claims.submit(memory.name)
+
+
+def _has_update(memory: NodeMemory, plan: NodePlan) -> bool:
+    """Tell whether an update of a node goes out now, or one may still land."""
+    return any(decision.sends_update for decision in plan.managers) or any(
+        manager.sends for manager in memory.managers.values()
+    )
