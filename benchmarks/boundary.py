@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measure what a move of the boundary costs in mode strict, and how long each side waits for capacity it asks for.
 
-    python -m benchmarks.boundary --moves 5
+    python -m benchmarks.boundary --moves 5 --nodes 5000 --pods 50000
 
-Real servers, three nodes, default times of mode strict. Calls are counted at the servers.
+Real servers, three nodes, default times of mode strict. Calls are counted at the servers. After it, on fresh servers,
+many nodes: see `benchmarks.scale.strict`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -20,6 +22,8 @@ from batch_resources.resources import BatchResources
 from benchmarks import machine, results
 from benchmarks.results import Result
 from benchmarks.samples import percentiles
+from benchmarks.scale import strict
+from benchmarks.scale.stage import Size
 from lab.cluster import Lab
 from lab.hadoop.application import Application
 from lab.koordinator.api import read_kubeconfig
@@ -38,6 +42,20 @@ _ORIGIN: Final = (20_000, 40 * _GIB)
 _CONTAINER_VCORES: Final = 3
 _STEADY_SECONDS: Final = 30.0
 _DEADLINE_SECONDS: Final = 180.0
+NOTES: Final = (
+    "Default times: settle 10 s, message lifetime 10 s, poll 1 s; no growth window. The stand-in for koord-manager "
+    "keeps Koordinator's own 10 % and 300 s.",
+    "yarn: from an ask for more vcores than the node has until the last container is handed out; kubernetes: from a "
+    "pod that needs one core more than is published until it is bound.",
+    "A move's reads are lists of a node's pods and reads of the Node.",
+    "many_*: so many nodes and NodeManagers (the lab's fleet) on fresh servers that share this machine's cores with "
+    "the controller and the stand-in; times of the servers' own logs, as in scale.json.",
+    "many_first_convergence: from the controller's start until the ResourceManager shows YARN's part of every node, "
+    "every claim is written and koord-manager has published what is left.",
+    "many_shrink: every origin falls to its half, as fast as koord-manager writes it (shrink_origins). sent, "
+    "scheduler_applied and propagation count from each node's own fall; shrink_returned is when what YARN gave back "
+    "was published for pods on every node.",
+)
 _CONFIG: Final[dict[str, Any]] = {"capacity": {"mode": "strict", "growth_window_seconds": 0}}
 
 
@@ -95,9 +113,21 @@ def _seconds_until(condition: Callable[[], bool], what: str) -> float:
     return time.monotonic() - began_at
 
 
-def measure(moves: int, progress: Progress) -> Result:
-    """Measure on a fresh lab."""
+def measure(moves: int, size: Size, progress: Progress) -> Result:
+    """Measure few nodes and then many, each on a fresh lab."""
     started_on = machine.describe_machine()
+    figures = _few_nodes(moves, progress)
+    many = strict.measure(size, _CONFIG, progress)
+    return Result.of_now(
+        NAME,
+        figures | {f"many_{name}": value for name, value in many.items()},
+        started_on=started_on,
+        hadoop_version="3.5.0",
+        notes=NOTES,
+    )
+
+
+def _few_nodes(moves: int, progress: Progress) -> dict[str, float]:
     with _stage() as stage:
         progress.say("first convergence")
         controller = stage.lab.controller(_CONFIG, token=stage.lab.kubernetes.users[_USER].token).start()
@@ -113,20 +143,7 @@ def measure(moves: int, progress: Progress) -> Result:
         time.sleep(_STEADY_SECONDS)
         steady = stage.calls().since(before)
         figures |= {"steady_kubernetes_writes": steady.patches, "steady_yarn_writes": steady.updates}
-        figures |= _moves(stage, moves, progress)
-    return Result.of_now(
-        NAME,
-        figures,
-        started_on=started_on,
-        hadoop_version="3.5.0",
-        notes=(
-            "Default times: settle 10 s, message lifetime 10 s, poll 1 s; no growth window. The stand-in for "
-            "koord-manager keeps Koordinator's own 10 % and 300 s.",
-            "yarn: from an ask for more vcores than the node has until the last container is handed out; "
-            "kubernetes: from a pod that needs one core more than is published until it is bound.",
-            "A move's reads are lists of a node's pods and reads of the Node.",
-        ),
-    )
+        return figures | _moves(stage, moves, progress)
 
 
 def _moves(stage: _Stage, moves: int, progress: Progress) -> dict[str, float]:
@@ -171,9 +188,15 @@ def _to_kubernetes(stage: _Stage, application: Application, number: int) -> floa
     return taken
 
 
-def main(moves: Annotated[int, typer.Option(min=1, help="Moves to either side.")] = 5) -> None:
+def main(
+    moves: Annotated[int, typer.Option(min=1, help="Moves to either side.")] = 5,
+    nodes: Annotated[int, typer.Option(min=1, help="Nodes of the part with many.")] = 5_000,
+    pods: Annotated[int, typer.Option(min=1, help="Pods there, those of the NodeManagers included.")] = 50_000,
+    folder: Annotated[Path, typer.Option("--results", help="Folder of the result.")] = results.FOLDER,
+) -> None:
     """Measure and write the result."""
-    results.run(NAME, lambda: measure(moves, Progress()), aims=AIMS)
+    size = Size(nodes=nodes, pods=pods)
+    results.run(NAME, lambda: measure(moves, size, Progress()), aims=AIMS, folder=folder)
 
 
 if __name__ == "__main__":

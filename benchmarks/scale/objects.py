@@ -20,6 +20,8 @@ from lab.kubernetes.objects import NODE_METRICS
 
 ORIGIN_CPU_MILLI: Final = 60_646
 ORIGIN_MEMORY_BYTES: Final = 245_976_973_438
+MACHINE_CPU_MILLI: Final = 64_000
+MACHINE_MEMORY_BYTES: Final = 256 << 30
 BATCH_POD_CPU_MILLI: Final = 1_500
 BATCH_POD_MEMORY_BYTES: Final = 3 << 30
 NODE_MANAGER_CPU_MILLI: Final = 500
@@ -83,6 +85,15 @@ def targets(nodes: int, pods: int, step: int) -> dict[str, list[int]]:
     return {node_id(number): _target(number, nodes, pods, step) for number in range(nodes)}
 
 
+def requested_on(number: int, nodes: int, pods: int) -> tuple[int, int]:
+    """Give what the pods of a node request in all: milli-cores and bytes of batch resources."""
+    count = batch_pods_on(number, nodes, pods)
+    return (
+        count * BATCH_POD_CPU_MILLI + NODE_MANAGER_CPU_MILLI,
+        count * BATCH_POD_MEMORY_BYTES + NODE_MANAGER_MEMORY_BYTES,
+    )
+
+
 def batch_pods_on(number: int, nodes: int, pods: int) -> int:
     """Count the batch pods of a node."""
     batch = (pods - nodes) // _BATCH_EVERY
@@ -134,10 +145,8 @@ def metric_status() -> dict[str, Any]:
 
 def _target(number: int, nodes: int, pods: int, step: int) -> list[int]:
     cpu_milli, memory_bytes = origin_of(number, step)
-    count = batch_pods_on(number, nodes, pods)
-    cpu_milli -= count * BATCH_POD_CPU_MILLI + NODE_MANAGER_CPU_MILLI
-    memory_bytes -= count * BATCH_POD_MEMORY_BYTES + NODE_MANAGER_MEMORY_BYTES
-    return [memory_bytes // _MIB, cpu_milli // 1000]
+    requested_milli, requested_bytes = requested_on(number, nodes, pods)
+    return [(memory_bytes - requested_bytes) // _MIB, (cpu_milli - requested_milli) // 1000]
 
 
 def _node(number: int) -> dict[str, Any]:
@@ -145,6 +154,8 @@ def _node(number: int) -> dict[str, Any]:
     address = str(ipaddress.IPv4Address("10.128.0.1") + number)
     spec = NodeSpec(
         name=node_name(number),
+        cpu=f"{MACHINE_CPU_MILLI}m",
+        memory=str(MACHINE_MEMORY_BYTES),
         batch_cpu_milli=cpu_milli,
         batch_memory_bytes=memory_bytes,
         addresses={"InternalIP": address, "Hostname": node_name(number)},

@@ -39,20 +39,21 @@ _WRITES: Final = frozenset({"create", "update", "patch", "delete"})
 class Measurement:
     """Run the phases on one controller, in order."""
 
-    def __init__(self, stage: Stage) -> None:
-        """Prepare a controller; it is started by `first_convergence`."""
+    def __init__(self, stage: Stage, config: Mapping[str, Any] = _CONFIG) -> None:
+        """Prepare a controller with a configuration; it is started by `first_convergence`."""
         self._stage = stage
         self._step = 0
-        self.controller: ControllerProcess = stage.lab.controller(_CONFIG, name="controller", token=stage.user.token)
+        self._started_at = 0.0
+        self.controller: ControllerProcess = stage.lab.controller(config, name="controller", token=stage.user.token)
 
     def first_convergence(self) -> dict[str, float]:
         """Start the controller and wait until the RM shows every target and every claim is written."""
         stage, nodes = self._stage, self._stage.size.nodes
-        stage.driver.ask("refresh", nodes=objects.node_names(nodes))
+        self._refresh()
         stage.audit.calls()
         stage.updates.updates()
-        self._expect(objects.targets(nodes, stage.size.pods, 0))
-        began_at = time.monotonic()
+        self._expect(self._targets(0))
+        began_at = self._started_at = time.monotonic()
         self.controller.start()
         seen_at = self._seen()
         calls = self._own_calls()
@@ -87,7 +88,7 @@ class Measurement:
         sent, seen = [], []
         self._step += 1
         texts = objects.origins(stage.size.nodes, self._step)
-        targets = objects.targets(stage.size.nodes, stage.size.pods, self._step)
+        targets = self._targets(self._step)
         for number in range(min(stage.size.single_changes, stage.size.nodes)):
             name, node_id = objects.node_name(number), objects.node_id(number)
             self._expect({node_id: targets[node_id]}, interval_seconds=0.02)
@@ -137,7 +138,7 @@ class Measurement:
         stage.updates.updates()
         self._step += 1
         cpu_before, told_before = self._cpu_seconds(), self._told_sent()
-        self._expect(objects.targets(nodes, stage.size.pods, self._step))
+        self._expect(self._targets(self._step))
         if frozen:
             self.controller.pause()
         driven = stage.driver.ask("annotate", key=bodies.ORIGIN_ANNOTATION, texts=objects.origins(nodes, self._step))
@@ -154,11 +155,19 @@ class Measurement:
             "mass_change_seconds": max(seen_at.values()) - first,
             "mass_change_driver_seconds": driven["seconds"],
             "mass_change_cpu_seconds": self._cpu_seconds() - cpu_before,
-            **percentiles("sent", _after(began, updates.taken_at)),
-            **percentiles("scheduler_applied", _after(began, updates.applied_at)),
-            **percentiles("propagation", _after(began, seen_at)),
+            **percentiles("sent", after(began, updates.taken_at)),
+            **percentiles("scheduler_applied", after(began, updates.applied_at)),
+            **percentiles("propagation", after(began, seen_at)),
             "sent_mean_told_by_product_seconds": (told[0] - told_before[0]) / max(told[1] - told_before[1], 1.0),
         }
+
+    def _refresh(self) -> None:
+        """Make every NodeMetric young: making all objects may take longer than one is believed."""
+        self._stage.driver.ask("refresh", nodes=objects.node_names(self._stage.size.nodes))
+
+    def _targets(self, step: int) -> dict[str, list[int]]:
+        """Give what the ResourceManager must show after so many changes, see `objects.targets`."""
+        return objects.targets(self._stage.size.nodes, self._stage.size.pods, step)
 
     def _expect(self, targets: Mapping[str, list[int]], *, interval_seconds: float = _READ_INTERVAL_SECONDS) -> None:
         observer = self._stage.observer
@@ -223,7 +232,8 @@ def _listed(calls: Sequence[Call], resource: str) -> float:
     return max(call.answered_at for call in calls if call.verb == "list" and call.resource == resource)
 
 
-def _after(began: Sequence[float], moments: Mapping[str, float]) -> list[float]:
+def after(began: Sequence[float], moments: Mapping[str, float]) -> list[float]:
+    """Give how long each node took: the moments of its NodeManager, by node id, less when it began."""
     return [moments[objects.node_id(number)] - start for number, start in enumerate(began)]
 
 
