@@ -63,10 +63,9 @@ class DirectoryWatch:
         """Give the file descriptor for the event loop."""
         return self._descriptor
 
-    @property
-    def watched(self) -> frozenset[str]:
-        """Give the directories watched now."""
-        return frozenset(self._watched)
+    def is_watched(self, path: str) -> bool:
+        """Tell whether a directory is watched now."""
+        return path in self._watched
 
     def add(self, path: str) -> bool:
         """Watch a directory.

@@ -164,6 +164,8 @@ class ProcessReader:
             return None
         try:
             content = os.read(descriptor, limit)
+            if limit == _STAT_LIMIT:
+                return content  # one line, which the kernel gives in one go; asking for more costs as much again
             while content and len(content) < limit and (piece := os.read(descriptor, limit - len(content))):
                 content += piece
         except OSError:

@@ -33,6 +33,11 @@ logger = logging.getLogger(__name__)
 HURRY_SECONDS: Final = 2.0
 """So long after a launch the NodeManager is asked again at once when its list does not have the container yet."""
 
+CALM_SECONDS: Final = 0.1
+"""A complete look takes long where many containers run, so it waits until none was launched for so long."""
+
+PATIENCE_SECONDS: Final = 0.15
+"""It waits no longer than so in all: what somebody rewrote is to be repaired within a second."""
 
 NICENESS: Final = -5
 """Of the thread that does passes; the NodeManager and its tasks, which other threads start, do not inherit it."""
@@ -65,30 +70,29 @@ class ParentingLoop:
         self._preparing: dict[str, float] = {}
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="parenting", initializer=_hurry)
         self._told: dict[str, str] = {}
+        self._launched_at = -CALM_SECONDS
 
     async def run(self) -> None:
         """Work until cancelled."""
         watch = PidFileWatch(self._files)
-        loop = asyncio.get_running_loop()
         self._reader.on_list = self._events.set
-        if watch.descriptor is not None:
-            loop.add_reader(watch.descriptor, self._events.set)
         try:
             while True:
                 await self._round(watch)
         finally:
-            if watch.descriptor is not None:
-                loop.remove_reader(watch.descriptor)
+            self._deafen(watch.descriptor)
             watch.close()
             self._worker.shutdown(wait=False)
 
     async def _round(self, watch: PidFileWatch) -> None:
         """Do one complete look, then serve launches until the next one is due."""
         due = self._clock.monotonic() + self.interval_seconds
-        await self._launch(watch.follow(), watch)
+        news = watch.follow()
+        news.add(watch.take())
+        await self._launch(news, watch)
         await self.look()
-        while (left := due - self._clock.monotonic()) > 0:
-            if not await self._event_within(left):
+        while (left := self._seconds_until_look(due)) > 0:
+            if not await self._event_within(left, watch):
                 return
             news = watch.take()
             await self._launch(news, watch)
@@ -96,14 +100,36 @@ class ParentingLoop:
             if news.is_incomplete:
                 return
 
-    async def _event_within(self, seconds: float) -> bool:
+    def _seconds_until_look(self, due: float) -> float:
+        """Give how long a complete look is put off, as long as tasks are being launched, which would wait for it."""
+        calm = min(self._launched_at + CALM_SECONDS, due + PATIENCE_SECONDS)
+        return max(due, calm) - self._clock.monotonic()
+
+    async def _event_within(self, seconds: float, watch: PidFileWatch) -> bool:
+        self._listen(watch.descriptor)
         try:
             async with asyncio.timeout(seconds):
                 await self._events.wait()
         except TimeoutError:
             return False
+        finally:
+            self._deafen(watch.descriptor)
         self._events.clear()
         return True
+
+    def _listen(self, descriptor: int | None) -> None:
+        """Hear of events while nothing else is done: during a pass, which takes them itself, the loop would spin."""
+        if descriptor is not None:
+            asyncio.get_running_loop().add_reader(descriptor, self._heard, descriptor)
+
+    def _heard(self, descriptor: int) -> None:
+        self._deafen(descriptor)
+        self._events.set()
+
+    @staticmethod
+    def _deafen(descriptor: int | None) -> None:
+        if descriptor is not None:
+            asyncio.get_running_loop().remove_reader(descriptor)
 
     async def look(self) -> None:
         """Do one complete pass."""
@@ -115,7 +141,9 @@ class ParentingLoop:
         """Prepare what is being launched, and bring in what was; what happens meanwhile is added to the news."""
         if not news:
             return
-        self._reader.want()
+        self._launched_at = self._clock.monotonic()
+        if news.is_incomplete or not self._reader.view.containers.keys() >= news.preparing | news.launched.keys():
+            self._reader.want()
         await self._expect(news.preparing - news.launched.keys())
         if not news.launched:
             return
@@ -128,6 +156,7 @@ class ParentingLoop:
             return seen.launched
 
         await self._pass("launch", self._adopter.launch_pass, self._reader.view, news.launched, more)
+        self._launched_at = self._clock.monotonic()
         news.add(later)
         await self._expect(later.preparing - later.launched.keys())
         for name, file in news.launched.items():

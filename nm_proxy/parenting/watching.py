@@ -115,7 +115,7 @@ class PidFileWatch:
             news.launched[file.container_id] = file
 
     def _is_watched(self, path: str) -> bool:
-        return self._watch is not None and path in self._watch.watched
+        return self._watch is not None and self._watch.is_watched(path)
 
     def _add(self, path: str) -> bool:
         if self._watch is None:

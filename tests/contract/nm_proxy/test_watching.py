@@ -134,7 +134,8 @@ def test_a_missing_directory_is_not_watched(tmp_path: Path) -> None:
         assert not watch.add(str(tmp_path / "none"))
         assert watch.add(str(tmp_path))
         assert watch.add(str(tmp_path))
-        assert watch.watched == {str(tmp_path)}
+        assert watch.is_watched(str(tmp_path))
+        assert not watch.is_watched(str(tmp_path / "none"))
         assert watch.read() == []
     finally:
         watch.close()
