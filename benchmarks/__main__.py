@@ -27,7 +27,7 @@ def _benchmarks(progress: Progress) -> dict[str, tuple[Callable[[], Result], Map
         planning.NAME: (lambda: asyncio.run(planning.measure(10_000, 5, progress)), planning.AIMS),
         propagation.NAME: (partial(propagation.measure, _CHANGES, progress), propagation.AIMS),
         hadoop.NAME: (partial(hadoop.measure, hadoop.SIZES, _RATE_SECONDS, progress), hadoop.AIMS),
-        utilisation.NAME: (partial(utilisation.measure, 90.0, 3, progress), utilisation.AIMS),
+        utilisation.NAME: (partial(utilisation.measure, utilisation.DAY_SECONDS, 3, progress), utilisation.AIMS),
         boundary.NAME: (partial(boundary.measure, 5, Size(), progress), boundary.AIMS),
         parenting.NAME: (partial(parenting.measure, progress), parenting.AIMS),
         scale.NAME: (partial(scale.measure, Size(), progress), scale.AIMS),

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from batch_resources.quantities import quantity_floor
 from batch_resources.resources import BatchResources
 from benchmarks import machine, results
 from benchmarks.results import Result
@@ -90,7 +91,7 @@ class _Stage:
     def free_cores(self) -> int:
         """Give what kube-scheduler may book on the first node; there are no other pods than the benchmark's."""
         shown = self.lab.objects.node(self.names[0])["status"]["allocatable"]
-        return int(shown.get(BATCH_CPU, "0")) // 1000
+        return quantity_floor(shown.get(BATCH_CPU, "0")) // 1000
 
 
 @contextmanager
