@@ -17,6 +17,8 @@ from lab.embedded.yarn.web_service import EmbeddedWebService
 from lab.fleet import Fleet, FleetOptions
 from lab.hadoop.options import YarnOptions
 from tests.contract.hadoop.backend import until
+from tests.contract.hadoop.suite_operations import LABEL, make_label
+from tests.lab.hadoop_backend import RealBackend, SharedApplication
 from yarn_copilot.cli.doctor.command import examine
 from yarn_copilot.cli.doctor.findings import Check, Finding, Severity
 from yarn_copilot.config.settings import Settings
@@ -26,15 +28,36 @@ from yarn_copilot.hadoop.client import ResourceManagerClient
 from yarn_copilot.hadoop.model import NodeId, NodeResourceUpdate, QueueInfo, Resource, ResourceInformation
 from yarn_copilot.hadoop.rest.authentication import WebIdentity
 from yarn_copilot.hadoop.rest.client import CustomTypesError, RestResourceManagerClient
+from yarn_copilot.hadoop.rest.demand import PartitionDemandReader
 from yarn_copilot.hadoop.rest.transport import WebOptions, WebTransport
 
 GPU = "yarn.io/gpu"
 
 
+def labelled(folder: Path) -> dict[str, str]:
+    """Let applications of the queue interactive ask for containers in the partition LABEL."""
+    queues = ("root", "root.batch", "root.interactive")
+    return {
+        "yarn.node-labels.enabled": "true",
+        "yarn.node-labels.fs-store.root-dir": f"file://{folder}/labels",
+        "yarn.scheduler.capacity.root.accessible-node-labels": "*",
+        "yarn.scheduler.capacity.root.interactive.default-node-label-expression": LABEL,
+        **{
+            f"yarn.scheduler.capacity.{queue}.accessible-node-labels.{LABEL}.capacity": share
+            for queue, share in zip(queues, ("100", "0", "100"), strict=True)
+        },
+    }
+
+
 @pytest.fixture(scope="module", params=["3.5.0", "3.4.3", "3.3.6"])
-def yarn_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
+def yarn_lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Run a ResourceManager and one NodeManager that is known by its address."""
-    options = YarnOptions(floor_memory_mib=4096, floor_vcores=4, nameless=(1,), properties={"yarn.resource-types": GPU})
+    options = YarnOptions(
+        floor_memory_mib=4096,
+        floor_vcores=4,
+        nameless=(1,),
+        properties={"yarn.resource-types": GPU, **labelled(tmp_path_factory.mktemp("labels"))},
+    )
     with Lab(kubernetes=False, node_managers=1, hadoop_version=request.param, yarn_options=options) as lab:
         yield lab
 
@@ -130,6 +153,36 @@ async def test_unknown_nodes_custom_types_and_versions(yarn_lab: Lab, rest: Rest
         with pytest.raises(CustomTypesError, match=GPU):
             await rest.update_node_resource([NodeResourceUpdate(gpu, Resource(1024, 1))])
     assert await rest.get_version() == yarn_lab.yarn.version
+
+
+async def test_what_a_labelled_partition_waits_for_is_told_over_rest_alone(
+    yarn_lab: Lab, rest: RestResourceManagerClient, rpc: ResourceManagerClient
+) -> None:
+    await make_label(RealBackend(yarn_lab, SharedApplication(yarn_lab)))
+    small = NodeId("10.99.250.2", 8041)
+    application = None
+    # None of the containers fits there.
+    async with Fleet(yarn_lab.yarn.tracker_address, [small], options=FleetOptions(resource=Resource(256, 1))):
+
+        async def is_listed() -> bool:
+            return small in {one.node_id for one in await rest.get_cluster_nodes()}
+
+        await until(is_listed)
+        await rpc.replace_labels_on_nodes({small: [LABEL]})
+        try:
+            application = yarn_lab.submit(queue="root.interactive")
+            application.ask(count=3, memory_mib=512, vcores=1)
+
+            async def is_waited_for() -> bool:
+                return await PartitionDemandReader(rest).read() == {"": Resource(0, 0), LABEL: Resource(1536, 3)}
+
+            await until(is_waited_for)
+            for queues in (await rest.get_queue_info("root"), await rpc.get_queue_info("root")):
+                print(queues)
+        finally:
+            if application is not None:
+                application.stop()
+            await rpc.replace_labels_on_nodes({small: []})
 
 
 async def test_a_real_rpc_port_is_told_from_a_web_port(yarn_lab: Lab) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from yarn_copilot.hadoop import versions
 from yarn_copilot.hadoop.errors import ProtocolViolationError
 from yarn_copilot.hadoop.model import Resource
 from yarn_copilot.hadoop.rest import queues
@@ -16,7 +17,7 @@ from yarn_copilot.hadoop.rest import queues
 GOLDEN = Path(__file__).resolve().parents[3] / "data" / "golden"
 
 
-@pytest.mark.parametrize("version", ["3.3.6", "3.5.0"])
+@pytest.mark.parametrize("version", versions.TESTED)
 def test_recorded_queues_of_the_capacity_scheduler_are_read(version: str) -> None:
     document = json.loads((GOLDEN / f"rest-scheduler-{version}.json").read_text())
 
@@ -33,6 +34,22 @@ def test_recorded_queues_of_the_capacity_scheduler_are_read(version: str) -> Non
     assert queues.partition_use(document) == {
         "": queues.PartitionUse(used=Resource(2048, 4), reserved=Resource(0, 0), pending=Resource(8192, 16))
     }
+
+
+@pytest.mark.parametrize("version", versions.TESTED)
+def test_recorded_queues_of_the_fair_scheduler_are_read(version: str) -> None:
+    document = json.loads((GOLDEN / f"rest-fair-scheduler-{version}.json").read_text())
+
+    root = queues.queue_tree(document)
+
+    etl = queues.find_queue(root, "root.batch.etl")
+    assert etl is not None
+    assert (etl.maximum_capacity, etl.current_capacity, etl.state) == (1.0, 1.0, "RUNNING")
+    for queue in (root, etl):
+        assert (queue.allocated, queue.pending) == (Resource(2048, 4), Resource(8192, 16))
+        assert (queue.allocated_containers, queue.pending_containers, queue.applications_running) == (4, 16, 1)
+    with pytest.raises(ProtocolViolationError, match="only the CapacityScheduler"):
+        queues.partition_use(document)
 
 
 def vector(memory: int) -> dict[str, int]:
