@@ -3,9 +3,11 @@
 
 Right after an update the ResourceManager can show a use of zero while every container still runs: its scheduler
 takes the node out and in again. A rise therefore counts at once, per resource; a fall counts only when two reads,
-at least one NodeManager heartbeat apart and with no update of ours outstanding, both show it. After a restart of
-the bridge nothing is known: `UseEvidence()` is not `complete`, and its owner must keep what was claimed before.
-Times are monotonic seconds at which a read *began*.
+at least one NodeManager heartbeat apart and with no update of ours outstanding, both show it. What a read shows was so
+at some moment between its call and its answer: the later of the two must begin a heartbeat after the earlier has ended.
+Else one slow answer, of a ResourceManager that has just started say, and the next one show the same short moment. After
+a restart of the bridge nothing is known: `UseEvidence()` is not `complete`, and its owner must keep what was claimed
+before. Times are monotonic seconds.
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ from batch_resources.resources import YarnResources
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseReading:
-    """Hold one read of a node's use."""
+    """Hold one read of a node's use, from the call to the answer."""
 
     used: YarnResources
     began_at: float
+    ended_at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +54,7 @@ def observe_use(
     Args:
         evidence: what was believed before.
         reading: the new read, begun after every read seen so far.
-        heartbeat_seconds: interval of NodeManager heartbeats; two reads must be at least so far apart.
+        heartbeat_seconds: interval of NodeManager heartbeats; so much lies at least between two reads.
         has_outstanding_send: an update of ours may still be on its way; then nothing falls and the wait starts anew.
     """
     settled = evidence.settled
@@ -61,7 +64,7 @@ def observe_use(
     if has_outstanding_send:
         return replace(evidence, settled=raised, pending=())
     pending = (*evidence.pending, reading)
-    start = _latest_at_or_before(pending, reading.began_at - heartbeat_seconds)
+    start = _latest_ended_by(pending, reading.began_at - heartbeat_seconds)
     if start is None:
         return replace(evidence, settled=raised, pending=pending)
     window = pending[start:]
@@ -82,5 +85,5 @@ def distrust(evidence: UseEvidence) -> UseEvidence:
     return replace(evidence, complete=False, pending=())
 
 
-def _latest_at_or_before(readings: tuple[UseReading, ...], moment: float) -> int | None:
-    return max((index for index, reading in enumerate(readings) if reading.began_at <= moment), default=None)
+def _latest_ended_by(readings: tuple[UseReading, ...], moment: float) -> int | None:
+    return max((index for index, reading in enumerate(readings) if reading.ended_at <= moment), default=None)

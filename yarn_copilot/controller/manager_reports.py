@@ -63,6 +63,7 @@ class ManagerReports:
             Whether anything changed that a plan depends on.
         """
         assert state.read_began_at is not None  # noqa: S101  # called after a read only
+        assert state.read_ended_at is not None  # noqa: S101
         before = (manager.sends, manager.evidence, manager.not_running_since, manager.applied)
         if manager.incarnation != state.incarnation:
             manager.incarnation = state.incarnation
@@ -85,7 +86,7 @@ class ManagerReports:
             manager.not_running_since = None
             manager.evidence = observe_use(
                 manager.evidence,
-                UseReading(used=to_yarn(report.used), began_at=state.read_began_at),
+                UseReading(used=to_yarn(report.used), began_at=state.read_began_at, ended_at=state.read_ended_at),
                 heartbeat_seconds=self._heartbeats[state.cluster],
                 has_outstanding_send=may_disturb_use(manager.sends),
             )

@@ -11,9 +11,14 @@ from batch_resources.resources import YarnResources
 from tests.unit.batch_resources.builders import yarn
 
 
-def read(evidence: UseEvidence, used: YarnResources, at: float, *, sending: bool = False) -> UseEvidence:
+def read(
+    evidence: UseEvidence, used: YarnResources, at: float, *, took: float = 0.0, sending: bool = False
+) -> UseEvidence:
     return observe_use(
-        evidence, UseReading(used=used, began_at=at), heartbeat_seconds=1.0, has_outstanding_send=sending
+        evidence,
+        UseReading(used=used, began_at=at, ended_at=at + took),
+        heartbeat_seconds=1.0,
+        has_outstanding_send=sending,
     )
 
 
@@ -57,6 +62,14 @@ def test_a_fall_is_believed_at_the_second_read_a_heartbeat_later() -> None:
     assert not evidence.is_falling
 
 
+def test_a_slow_read_and_the_next_one_may_show_the_same_moment() -> None:
+    evidence = read(settled_at(yarn(4, 4096)), yarn(1, 1024), 2.0, took=1.5)
+    evidence = read(evidence, yarn(1, 1024), 3.6)
+    assert evidence.settled == yarn(4, 4096)
+    evidence = read(evidence, yarn(1, 1024), 4.5)
+    assert evidence.settled == yarn(1, 1024)
+
+
 def test_a_fall_goes_only_to_the_highest_use_in_between() -> None:
     evidence = read(settled_at(yarn(4, 4096)), yarn(3, 3072), 2.0)
     evidence = read(evidence, yarn(0, 0), 3.0)
@@ -88,21 +101,24 @@ def test_an_unchanged_use_gives_the_very_same_evidence() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.integers(0, 4), st.integers(0, 4), st.floats(0.05, 2.0), st.booleans()), min_size=1, max_size=40
+        st.tuples(st.integers(0, 4), st.integers(0, 4), st.floats(0.05, 2.0), st.floats(0.0, 2.0), st.booleans()),
+        min_size=1,
+        max_size=40,
     )
 )
 def test_settled_use_never_lies_below_the_highest_read_of_the_last_heartbeat(
-    steps: list[tuple[int, int, float, bool]],
+    steps: list[tuple[int, int, float, float, bool]],
 ) -> None:
     evidence, now = UseEvidence(), 0.0
     reads: list[tuple[float, YarnResources]] = []
-    for vcores, memory, pause, sending in steps:
+    for vcores, memory, pause, took, sending in steps:
         now += pause
         used = yarn(vcores, memory)
-        reads.append((now, used))
-        evidence = read(evidence, used, now, sending=sending)
+        reads.append((now + took, used))
+        evidence = read(evidence, used, now, took=took, sending=sending)
         assert evidence.settled is not None
-        for began, seen in reads:
-            if began > now - 1.0:
+        for ended, seen in reads:
+            if ended > now - 1.0:
                 assert seen.fits_in(evidence.settled)
+        now += took
         assert len(evidence.pending) <= 45

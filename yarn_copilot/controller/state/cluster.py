@@ -38,6 +38,7 @@ class ClusterState:
         reports: newest report of each node, in every state.
         scheduled: the scheduler's own figures of the nodes that were asked for with the newest read.
         read_began_at: monotonic moment at which the newest complete read began; None before the first.
+        read_ended_at: the same for its end.
         reachable_since: end of the first read that succeeded after none did.
         error: why the last read failed; empty when it did not.
         demand: what its applications wait for.
