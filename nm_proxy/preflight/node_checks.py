@@ -11,7 +11,7 @@ from typing import Final
 from nm_proxy.agent_settings import ParentingMode
 from nm_proxy.cgroup.layout import Version
 from nm_proxy.exit_codes import ExitCode
-from nm_proxy.preflight.facts import NodeFacts, RecoveryFacts
+from nm_proxy.preflight.facts import CgroupFacts, NodeFacts, RecoveryFacts
 from nm_proxy.preflight.findings import Finding, doubtful, well, wrong
 from nm_proxy.rendering import keys
 from nm_proxy.rendering.overlay import Overlay
@@ -209,10 +209,10 @@ def recovery(facts: NodeFacts) -> Iterator[Finding]:
         yield wrong(ExitCode.RECOVERY, seen.directory, "cannot be written", "a writable directory", fix)
     else:
         yield well(ExitCode.RECOVERY, seen.directory, f"on {seen.mount_point} ({seen.file_system})")
-    yield from _keeping(seen)
+    yield from _keeping(seen, facts.cgroup)
 
 
-def _keeping(seen: RecoveryFacts) -> Iterator[Finding]:
+def _keeping(seen: RecoveryFacts, cgroup: CgroupFacts) -> Iterator[Finding]:
     if not seen.keep_on_stop:
         return
     if not seen.is_host_pid:
@@ -223,7 +223,17 @@ def _keeping(seen: RecoveryFacts) -> Iterator[Finding]:
             "hostPID: true",
             "set hostPID: true for the pod, or recovery.keep_on_stop: false",
         )
-    elif seen.file_system in {"tmpfs", "ramfs"}:
+        return
+    if cgroup.detection is not None and cgroup.detection.hierarchies.version is Version.V1:
+        yield doubtful(
+            ExitCode.RECOVERY,
+            "recovery.keep_on_stop",
+            "is true on cgroup version 1, where container runtimes end every process of one that ends, wherever "
+            "it was moved for its limits",
+            "cgroup version 2",
+            "set recovery.keep_on_stop: false and let a stop drain",
+        )
+    if seen.file_system in {"tmpfs", "ramfs"}:
         yield doubtful(
             ExitCode.RECOVERY,
             seen.directory,

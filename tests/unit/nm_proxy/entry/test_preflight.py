@@ -306,6 +306,17 @@ def test_an_unknown_version_and_a_loopback_address_are_warnings_and_do_not_stop(
     assert exit_code(judge(world.facts)) is ExitCode.OK
 
 
+@pytest.mark.parametrize(("kind", "warned"), [("v1", {"recovery.keep_on_stop"}), ("v2", set())])
+def test_keeping_containers_over_a_stop_is_doubtful_where_the_runtime_ends_them(
+    tmp_path: Path, kind: str, warned: set[str]
+) -> None:
+    world = World(tmp_path, kind=kind)
+    _recovery(world, keep_on_stop=True, is_host_pid=True)
+    found = [one for one in judge(world.facts) if one.severity is Severity.WARNING]
+    assert {one.where for one in found} == warned
+    assert world.errors() == []
+
+
 def test_both_drivers_directories_without_pods_are_ambiguous(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.kernel.make_kubelet_directories(Driver.SYSTEMD.best_effort, "kubepods-besteffort-pod1")
