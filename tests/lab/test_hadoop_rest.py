@@ -29,6 +29,7 @@ from yarn_copilot.hadoop.model import NodeId, NodeResourceUpdate, QueueInfo, Res
 from yarn_copilot.hadoop.rest.authentication import WebIdentity
 from yarn_copilot.hadoop.rest.client import CustomTypesError, RestResourceManagerClient
 from yarn_copilot.hadoop.rest.demand import PartitionDemandReader
+from yarn_copilot.hadoop.rest.queues import find_queue
 from yarn_copilot.hadoop.rest.transport import WebOptions, WebTransport
 
 GPU = "yarn.io/gpu"
@@ -177,8 +178,9 @@ async def test_what_a_labelled_partition_waits_for_is_told_over_rest_alone(
                 return await PartitionDemandReader(rest).read() == {"": Resource(0, 0), LABEL: Resource(1536, 3)}
 
             await until(is_waited_for)
-            for queues in (await rest.get_queue_info("root"), await rpc.get_queue_info("root")):
-                print(queues)
+            over_rpc = find_queue(await rpc.get_queue_info("root"), "root.interactive")
+            assert over_rpc is not None
+            assert over_rpc.pending == Resource(0, 0)
         finally:
             if application is not None:
                 application.stop()

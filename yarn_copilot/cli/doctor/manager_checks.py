@@ -260,7 +260,7 @@ def calculator(facts: ClusterFacts) -> Iterator[Finding]:
         yield Finding(
             check=Check.CALCULATOR, severity=Severity.NOTE, cluster=id_, where=keys.SCHEDULER_CLASS,
             found=f"{scheduler.rpartition('.')[2]} is in use",
-            why="the FairScheduler counts vcores only in queues with policy drf",
+            why="the FairScheduler counts vcores only in queues with policy drf, the FifoScheduler never",
             fix="set defaultQueueSchedulingPolicy to drf",
         )  # fmt: skip
     elif file is None:
