@@ -19,8 +19,7 @@ from nm_proxy.rendering import keys
 from nm_proxy.settings import NodeSettings
 from yarn_copilot.errors import ConfigError
 from yarn_copilot.hadoop import configuration_defaults as yarn_keys
-from yarn_copilot.hadoop.addresses import Address
-from yarn_copilot.hadoop.configuration import WILDCARD_HOSTS
+from yarn_copilot.hadoop.addresses import Address, is_wildcard
 from yarn_copilot.hadoop.configuration_values import HadoopConfiguration
 
 RECOVERY_DIRECTORY: Final = Path("/var/lib/nm-proxy/recovery")
@@ -104,7 +103,7 @@ def build_overlay(
 def _identity(values: HadoopConfiguration, settings: NodeSettings, host_name: str) -> tuple[str, int]:
     host, port = settings.identity.host_name, settings.identity.port
     written_host, written_port = _split(values, keys.ADDRESS)
-    if host is None and written_host not in WILDCARD_HOSTS:
+    if host is None and not is_wildcard(written_host):
         host = written_host
     return host or host_name, port or written_port or keys.FIXED_PORT
 
@@ -171,7 +170,7 @@ def _web_url(values: HadoopConfiguration, host: str) -> str:
     written, port = _split(values, key)
     # Without a host of its own the web application follows the host name that is rendered.
     own = host if not values.is_set(key) or "${yarn.nodemanager.hostname}" in (values.raw(key) or "") else written
-    address = Address(_LOOPBACK if own in WILDCARD_HOSTS else own, port)
+    address = Address(_LOOPBACK if is_wildcard(own) else own, port)
     return f"{'https' if is_https else 'http'}://{address}"
 
 

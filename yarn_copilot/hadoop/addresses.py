@@ -30,13 +30,8 @@ class Address(Struct, frozen=True):
 
     @property
     def is_wildcard(self) -> bool:
-        """Tell whether this is every address of a machine: 0.0.0.0 or ::, in any spelling."""
-        try:
-            literal = ipaddress.ip_address(self.host)
-        except ValueError:
-            return _is_short_zero(self.host)
-        mapped = literal.ipv4_mapped if isinstance(literal, ipaddress.IPv6Address) else None
-        return (mapped or literal).is_unspecified
+        """Tell whether the host is every address of a machine."""
+        return is_wildcard(self.host)
 
     @classmethod
     def parse(cls, text: str, *, default_port: int | None = None) -> Address:
@@ -56,6 +51,16 @@ class Address(Struct, frozen=True):
         if not (port_text.isascii() and port_text.isdigit() and 1 <= int(port_text) <= 65535):
             raise ValueError(f"{shown} has no port between 1 and 65535")
         return cls(host, int(port_text))
+
+
+def is_wildcard(host: str) -> bool:
+    """Tell whether a host is every address of a machine: 0.0.0.0 or ::, in any spelling."""
+    try:
+        literal = ipaddress.ip_address(host)
+    except ValueError:
+        return _is_short_zero(host)
+    mapped = literal.ipv4_mapped if isinstance(literal, ipaddress.IPv6Address) else None
+    return (mapped or literal).is_unspecified
 
 
 def _split(authority: str, shown: str) -> tuple[str, str | None]:

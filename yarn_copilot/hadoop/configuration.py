@@ -27,8 +27,6 @@ HEARTBEAT_MILLIS_DEFAULT: Final = 1000
 HEARTBEAT_MILLIS_MAX: Final = 3_600_000
 EXPIRY_MILLIS_MAX: Final = 2_147_483_647
 
-WILDCARD_HOSTS: Final = frozenset(("0.0.0.0", "::", "0:0:0:0:0:0:0:0"))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceManagerAddresses:

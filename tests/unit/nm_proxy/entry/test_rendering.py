@@ -24,6 +24,7 @@ MEMORY, VCORES = "yarn.nodemanager.resource.memory-mb", "yarn.nodemanager.resour
     [
         pytest.param({}, {}, HOST, 8041, id="nothing is set"),
         pytest.param({keys.ADDRESS: "0.0.0.0:9041"}, {}, HOST, 9041, id="all addresses with a port"),
+        pytest.param({keys.ADDRESS: "0:9041"}, {}, HOST, 9041, id="all addresses, written short"),
         pytest.param({keys.ADDRESS: "${yarn.nodemanager.hostname}:0"}, {}, HOST, 8041, id="ephemeral port"),
         pytest.param({keys.HOSTNAME: "a.b", keys.ADDRESS: "${yarn.nodemanager.hostname}:7"}, {}, "a.b", 7, id="theirs"),
         pytest.param({keys.ADDRESS: "${env.POD_NAME}.x:8041"}, {}, "nm-3.x", 8041, id="environment"),
@@ -128,6 +129,7 @@ def test_recovery(
     [
         pytest.param({}, f"http://{HOST}:8042", id="default"),
         pytest.param({keys.WEB_ADDRESS: "0.0.0.0:9042"}, "http://127.0.0.1:9042", id="all addresses"),
+        pytest.param({keys.WEB_ADDRESS: "0:9042"}, "http://127.0.0.1:9042", id="all addresses, written short"),
         pytest.param({keys.WEB_ADDRESS: "${yarn.nodemanager.hostname}:9042"}, f"http://{HOST}:9042", id="reference"),
         pytest.param({keys.WEB_ADDRESS: "w.x:1"}, "http://w.x:1", id="theirs"),
         pytest.param({"yarn.http.policy": "HTTPS_ONLY", keys.WEB_HTTPS_ADDRESS: "w.x:2"}, "https://w.x:2", id="TLS"),
