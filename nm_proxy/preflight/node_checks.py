@@ -228,8 +228,7 @@ def _keeping(seen: RecoveryFacts, cgroup: CgroupFacts) -> Iterator[Finding]:
         yield doubtful(
             ExitCode.RECOVERY,
             "recovery.keep_on_stop",
-            "is true on cgroup version 1, where container runtimes end every process of one that ends, wherever "
-            "it was moved for its limits",
+            "is true on cgroup version 1, where the container runtime ends all tasks together with this container",
             "cgroup version 2",
             "set recovery.keep_on_stop: false and let a stop drain",
         )
