@@ -83,8 +83,6 @@ def doubted_until(dip: Dip | None, times: DipTimes) -> float | None:
     """Give the moment until which an origin that was read is taken for unknown; None for one that never was."""
     if dip is None:
         return None
-    if dip.figure is Figure.AMOUNT and dip.before is Figure.AMOUNT:
-        return dip.since  # most nodes, all the time
     match dip.figure:
         case Figure.ZERO:
             return dip.since + times.zero_hold_seconds

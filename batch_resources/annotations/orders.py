@@ -99,7 +99,7 @@ class Orders:
 
     def at(self, moment: float) -> Orders:
         """Leave out what is void at a moment, and judge the deadline."""
-        if self is NO_ORDERS or self.next_end is None:
+        if self.next_end is None:
             return self
         return Orders(
             drain=self.drain,

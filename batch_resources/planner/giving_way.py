@@ -24,12 +24,7 @@ def exceeds_origin(node: NodeObservation, policy: Policy, *, now: float) -> bool
         return None
     if any(manager.used is None for manager in node.managers):
         return None
-    used = used_by_yarn(node, policy)
-    parts = (node.requested, node.others, node.lingering, used)
-    if (
-        sum([part.cpu_milli for part in parts]) <= origin.cpu_milli
-        and sum([part.memory_bytes for part in parts]) <= origin.memory_bytes
-    ):
+    if (node.requested + node.others + node.lingering + used_by_yarn(node, policy)).fits_in(origin):
         return False
     # An origin that is too old to be used, say, tells nothing.
     return None if judge_inputs(node, policy, now=now).origin is None else True

@@ -8,6 +8,7 @@ answers: an update and a patch always carry both resources, so each may go only 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final, NamedTuple
 
@@ -218,7 +219,7 @@ def _manager_plan(
     if wished.target is not None and not manager.outlives_earlier_leaders:
         holds = (*holds, Hold.EARLIER_LEADER_AWAITED)
     if cpu is None or memory is None or node.claim_is_foreign or now < manager.retry_at:
-        return _decided(wished, holds)
+        return replace(wished, sends_update=False, holds=holds)
     value = policy.units.to_yarn(
         BatchResources(cpu_milli=cpu, memory_bytes=memory), normalization_ratio=node.normalization_ratio
     )
@@ -226,21 +227,7 @@ def _manager_plan(
         amounts[1].managers[index], memory
     )
     sends = differs and changes_value(unconfirmed(manager.sends), manager.capacity, value)
-    return _decided(wished, holds, sends_update=sends, update=value)
-
-
-def _decided(
-    wished: ManagerPlan, holds: tuple[Hold, ...], *, sends_update: bool = False, update: YarnResources | None = None
-) -> ManagerPlan:
-    """Put the decision into what was wished; `replace` would take as long as a whole NodeManager's decision."""
-    return ManagerPlan(
-        key=wished.key,
-        target=wished.target,
-        sends_update=sends_update,
-        claim=wished.claim,
-        holds=holds,
-        update=update,
-    )
+    return replace(wished, sends_update=sends, update=value, holds=holds)
 
 
 def _claim(

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from batch_resources.annotations.orders import NO_ORDERS
 from batch_resources.dips import doubted_until, observe_dip
 from batch_resources.giving_way import observe_excess
 from batch_resources.growth import observe_origin
@@ -159,7 +158,7 @@ class NodeBook:
     def order_moment(self, memory: NodeMemory, *, now: float) -> float | None:
         """Give the moment at which time alone changes what an operator's orders mean; None without one."""
         facts = self._nodes.get(memory.name)
-        if facts is None or facts.orders is NO_ORDERS:
+        if facts is None:
             return None
         wall = self._wall()
         end = facts.orders.next_moment(wall)
