@@ -163,14 +163,19 @@ def make_best_effort(hierarchy: Hierarchy, name: str) -> None:
             (directory / file).write_text((directory.parent / file).read_text())
 
 
+def end_carriers(name: str) -> None:
+    """Kill every process that was started for a machine of this name."""
+    for pid in carriers_of(f"{MARK}={name}"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def sweep(hierarchies: Hierarchies, name: str) -> None:
     """End every process below a private directory and remove all of it, from every hierarchy."""
     deadline = time.monotonic() + SWEEP_SECONDS
     tops = [Path(hierarchy.at(name)) for hierarchy in hierarchies.every]
     while any(top.exists() for top in tops) and time.monotonic() < deadline:
-        for pid in carriers_of(f"{MARK}={name}"):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        end_carriers(name)
         for top in tops:
             for directory in sorted([top, *top.rglob("*/")], key=lambda path: -len(path.parts)):
                 _empty(directory)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from lab.cluster import Lab
 from lab.hadoop.application import Application
@@ -24,6 +25,14 @@ from yarn_copilot.hadoop import configuration
 from yarn_copilot.hadoop.model import NodeId, Resource
 
 QUEUE = "root.batch.etl"
+
+
+def label_store(folder: Path) -> dict[str, str]:
+    """Let a ResourceManager have node labels, and keep them in a folder."""
+    return {
+        "yarn.node-labels.enabled": "true",
+        "yarn.node-labels.fs-store.root-dir": f"file://{folder}/labels",
+    }
 
 
 class SharedApplication:

@@ -26,7 +26,7 @@ from tests.contract.hadoop.suite_nodes import *  # noqa: F403
 from tests.contract.hadoop.suite_operations import *  # noqa: F403
 from tests.contract.hadoop.suite_operations import RmOperations
 from tests.contract.hadoop.suite_registrations import *  # noqa: F403
-from tests.lab.hadoop_backend import RealBackend, SharedApplication
+from tests.lab.hadoop_backend import RealBackend, SharedApplication, label_store
 from yarn_copilot.hadoop import versions
 
 
@@ -66,8 +66,7 @@ def version_lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         properties={
             "yarn.resource-types": GPU,
             "yarn.resourcemanager.nodes.exclude-path": str(exclude_file),
-            "yarn.node-labels.enabled": "true",
-            "yarn.node-labels.fs-store.root-dir": f"file://{folder}/labels",
+            **label_store(folder),
             "yarn.node-attribute.fs-store.root-dir": f"file://{folder}/attributes",
         },
     )

@@ -18,7 +18,7 @@ from lab.fleet import Fleet, FleetOptions
 from lab.hadoop.options import YarnOptions
 from tests.contract.hadoop.backend import until
 from tests.contract.hadoop.suite_operations import LABEL, make_label
-from tests.lab.hadoop_backend import RealBackend, SharedApplication
+from tests.lab.hadoop_backend import RealBackend, SharedApplication, label_store
 from yarn_copilot.cli.doctor.command import examine
 from yarn_copilot.cli.doctor.findings import Check, Finding, Severity
 from yarn_copilot.config.settings import Settings
@@ -39,8 +39,7 @@ def labelled(folder: Path) -> dict[str, str]:
     """Let applications of the queue interactive ask for containers in the partition LABEL."""
     queues = ("root", "root.batch", "root.interactive")
     return {
-        "yarn.node-labels.enabled": "true",
-        "yarn.node-labels.fs-store.root-dir": f"file://{folder}/labels",
+        **label_store(folder),
         "yarn.scheduler.capacity.root.accessible-node-labels": "*",
         "yarn.scheduler.capacity.root.interactive.default-node-label-expression": LABEL,
         **{

@@ -15,7 +15,7 @@ from lab.controller import ControllerProcess
 from lab.hadoop.options import YarnOptions
 from tests.contract.hadoop.suite_operations import LABEL, make_label
 from tests.lab.bridge import FAST, SETTLED_SECONDS, Bridge, BridgedNode, Unique, merged
-from tests.lab.hadoop_backend import RealBackend, SharedApplication
+from tests.lab.hadoop_backend import RealBackend, SharedApplication, label_store
 from yarn_copilot.hadoop.errors import StandbyError
 from yarn_copilot.hadoop.model import NodeAttribute, NodeId
 
@@ -26,8 +26,7 @@ POOL, ZONE = "lab/pool", "topology.kubernetes.io/zone"
 def labelled_lab(tmp_path: Path) -> Iterator[Lab]:
     options = YarnOptions(
         properties={
-            "yarn.node-labels.enabled": "true",
-            "yarn.node-labels.fs-store.root-dir": f"file://{tmp_path}/labels",
+            **label_store(tmp_path),
             "yarn.node-attribute.fs-store.root-dir": f"file://{tmp_path}/attributes",
         },
     )

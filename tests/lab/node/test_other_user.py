@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lab.node.machine import APPLICATION, MARK, Machine, carriers_of, container_id
+from lab.node.machine import APPLICATION, MARK, Machine, container_id, end_carriers
 from lab.node.silent import silent_url
 from lab.processes import probes
 from tests.lab.node.test_real_init import SUPERVISOR, number_of
@@ -127,9 +127,7 @@ def node(machine: Machine) -> Iterator[Node]:
         try:
             yield one
         finally:
-            for pid in carriers_of(f"{MARK}={machine.name}"):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            end_carriers(machine.name)
             one.process.wait(30)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lab.node.machine import MARK, Machine, carriers_of
+from lab.node.machine import MARK, Machine, carriers_of, end_carriers
 from lab.node.silent import silent_url
 from tests.unit.nm_proxy.entry.site import write_site
 
@@ -130,9 +130,7 @@ def running(
             one.wait_text("node manager")
             yield one
         finally:
-            for pid in carriers_of(f"{MARK}={machine.name}"):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            end_carriers(machine.name)
             one.process.wait(30)
 
 

@@ -267,6 +267,18 @@ async def test_growth_waits_for_the_window_and_a_fall_does_not() -> None:
         assert world.rm.capacity(node_id).vcores == 30
 
 
+def _many(count: int) -> World:
+    """Make a world in which so many NodeManagers share a ResourceManager."""
+    world = World()
+    for index in range(1, count + 1):
+        world.manager(index)
+    return world
+
+
+def _vcores(world: World) -> set[int]:
+    return {resource.vcores for resource in map(world.rm.capacity, world.rm.reports)}
+
+
 async def _lowered(world: World, nodes: int, *, per_call: int) -> None:
     """Let every node's capacity have to fall to 9 vcores, in calls of so many nodes; the first of them hangs."""
     world.controller.cluster_set.capacities["default"].nodes_per_call = per_call
@@ -277,24 +289,18 @@ async def _lowered(world: World, nodes: int, *, per_call: int) -> None:
 
 
 async def test_very_many_updates_go_out_in_several_calls_between_which_others_have_a_turn() -> None:
-    world = World()
-    for index in range(1, 9):
-        world.manager(index)
-    async with world:
+    async with _many(8) as world:
         calls = len(world.rm.batches)
         await _lowered(world, 8, per_call=3)
         assert [len(batch) for batch in world.rm.batches[calls:]] == [3], "one call is in flight"
         world.rm.gate.set()
         await world.advance(0)
         assert [len(batch) for batch in world.rm.batches[calls:]] == [3, 3, 2]
-        assert {world.rm.capacity(NodeId(f"nm-{index}", 8041)).vcores for index in range(1, 9)} == {9}
+        assert _vcores(world) == {9}
 
 
 async def test_what_waits_for_a_later_call_is_replaced_by_what_is_decided_meanwhile() -> None:
-    world = World()
-    for index in range(1, 5):
-        world.manager(index)
-    async with world:
+    async with _many(4) as world:
         calls = len(world.rm.batches)
         await _lowered(world, 4, per_call=2)
         (asked,) = world.rm.batches[calls:]
@@ -308,10 +314,7 @@ async def test_what_waits_for_a_later_call_is_replaced_by_what_is_decided_meanwh
 
 
 async def test_what_is_left_after_a_failed_call_goes_out_after_the_wait() -> None:
-    world = World()
-    for index in range(1, 5):
-        world.manager(index)
-    async with world:
+    async with _many(4) as world:
         calls = len(world.rm.batches)
         world.rm.update_errors.append(ConnectError("rm:8032"))
         await _lowered(world, 4, per_call=2)
@@ -319,14 +322,11 @@ async def test_what_is_left_after_a_failed_call_goes_out_after_the_wait() -> Non
         await world.advance(0.1)
         assert [len(batch) for batch in world.rm.batches[calls:]] == [2], "the server does not answer"
         await world.advance(2)
-        assert {world.rm.capacity(NodeId(f"nm-{index}", 8041)).vcores for index in range(1, 5)} == {9}
+        assert _vcores(world) == {9}
 
 
 async def test_nothing_of_what_is_left_goes_out_once_writing_is_not_allowed_any_more() -> None:
-    world = World()
-    for index in range(1, 5):
-        world.manager(index)
-    async with world:
+    async with _many(4) as world:
         calls = len(world.rm.batches)
         await _lowered(world, 4, per_call=2)
         world.lead(False)
@@ -335,4 +335,4 @@ async def test_nothing_of_what_is_left_goes_out_once_writing_is_not_allowed_any_
         assert [len(batch) for batch in world.rm.batches[calls:]] == [2]
         world.lead(True)
         await world.advance(5)
-        assert {world.rm.capacity(NodeId(f"nm-{index}", 8041)).vcores for index in range(1, 5)} == {9}
+        assert _vcores(world) == {9}
