@@ -111,7 +111,7 @@ class PortAPI:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         try:
-            _load(context, certificate, key)
+            context.load_cert_chain(certificate, key)
         except (OSError, ssl.SSLError) as error:
             raise ServerStartError(f"cannot use certificate {certificate} with key {key} ({error})") from error
         return context
@@ -129,7 +129,9 @@ class PortAPI:
                 continue
             before = now
             try:
-                await asyncio.to_thread(_load, context, certificate, key)
+                await asyncio.to_thread(_check_pair, certificate, key)
+                # Not in a thread: between certificate and key the context has no pair, and a handshake would fail.
+                context.load_cert_chain(certificate, key)
             except (OSError, ssl.SSLError) as error:
                 logger.warning("The new certificate cannot be used", extra={"error": str(error)})
             else:
@@ -176,10 +178,9 @@ class _Endpoints:
         return None
 
 
-def _load(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
-    """Load a pair, tried elsewhere first: a context keeps the certificate even when the key does not fit it."""
+def _check_pair(certificate: Path, key: Path) -> None:
+    """Try a pair elsewhere first: a context keeps the certificate even when the key does not fit it."""
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
-    context.load_cert_chain(certificate, key)
 
 
 def _contents(*paths: Path) -> tuple[bytes, ...] | None:

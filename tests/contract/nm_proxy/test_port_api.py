@@ -202,6 +202,25 @@ async def test_a_new_certificate_is_used_without_a_restart(
         await until(is_new, "the new certificate is shown")
 
 
+async def test_no_connection_fails_while_certificates_are_replaced(
+    tmp_path: Path, secrets: Secrets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(port_api, "CERTIFICATE_INTERVAL_SECONDS", 0.001)
+    pairs = [make_certificate(tmp_path, name) for name in ("even", "odd")]
+    async with running(tmp_path, copilot=secrets.settings()) as one:
+        shown = set()
+        for number in range(100):
+            certificate, key = pairs[number % 2]
+            # As kubelet does: a file is another one at once, never half written.
+            for source, target in ((key, secrets.key), (certificate, secrets.certificate)):
+                fresh = target.with_suffix(".fresh")
+                fresh.write_bytes(source.read_bytes())
+                fresh.replace(target)
+            address = ("127.0.0.1", one.agent.copilot_port or 0)
+            shown.add(await asyncio.to_thread(ssl.get_server_certificate, address))
+        assert len(shown) >= 2
+
+
 async def test_state_tells_lingering_work_and_drain(tmp_path: Path) -> None:
     async with running(tmp_path, copilot={"port": 0, "bind_address": "127.0.0.1"}) as one:
         process = one.launch(2, vcores=3, memory_mib=2048)
