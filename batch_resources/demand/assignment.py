@@ -2,9 +2,10 @@
 """Serve each pod that is not scheduled on one node, so that the boundary moves there and not a little everywhere.
 
 A pod stays where it was put while it waits and fits, so nothing goes back and forth. Nodes that have the room already
-are filled first; then those whose boundary has to move least, by name where several are equal. Where YARN waits too,
-pods get moves only until they hold their weight's share of what is free; the pod that passes it is still served, so
-that one larger than the share of any single node is not held off for ever.
+are filled first; then those whose boundary is to move anyway, so that pods which come one after another share a move;
+then those where it has to move least, by name where several are equal to a tenth. Where YARN waits too, pods get moves
+only until they hold their weight's share of what is free; the pod that passes it is still served, so that one larger
+than the share of any single node is not held off for ever.
 
 Work follows what changed: pods of a new kind look at all nodes once, a changed node is looked at by the kinds that
 wait. No clock, no I/O.
@@ -13,6 +14,7 @@ wait. No clock, no I/O.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
 
 from batch_resources.demand.placement import Placement, may_run, named_nodes
 from batch_resources.demand.queues import Placements, Queue
@@ -23,7 +25,16 @@ from batch_resources.resources import ZERO_BATCH, BatchResources
 NODES_PER_TURN = 20_000
 """Looks at a node in one call of `settle`, about 30 ms; what is left waits for the next one."""
 
-_PERMILLE = 1000
+_PARTS = 10
+"""Distances are compared in tenths of what a node could give; koord-manager publishes steps of that size at once."""
+
+
+class _Candidate(NamedTuple):
+    """Hold a node that could serve a pod; the least is taken first."""
+
+    is_at_rest: bool
+    parts_to_move: int
+    name: str
 
 
 class Assignment:
@@ -153,8 +164,8 @@ class Assignment:
             return
         pods = list(queue.pods)[::-1]  # the first to come is the last of the list, where it is cheap to take off
         for moves in (False, True):
-            for _, name in fitting:
-                for pod in self._fill(shape, queue, name, pods, moves=moves):
+            for candidate in fitting:
+                for pod in self._fill(shape, queue, candidate.name, pods, moves=moves):
                     del queue.pods[pod]
                 if not pods:
                     del self._queues[shape]
@@ -179,8 +190,8 @@ class Assignment:
             self._set_load(name, load)
             yield pod
 
-    def _candidates(self, shape: Shape, names: Iterable[str]) -> Iterator[tuple[int, str]]:
-        """Give the nodes on which one pod of a shape fits, with how far the boundary has to move for it."""
+    def _candidates(self, shape: Shape, names: Iterable[str]) -> Iterator[_Candidate]:
+        """Give the nodes on which one pod of a shape fits, and what serving it there costs."""
         placement = self._placements.of(shape)
         cpu, memory = shape.request.cpu_milli, shape.request.memory_bytes
         for name in names:
@@ -188,12 +199,12 @@ class Assignment:
             if room is None:
                 continue
             load, now, most = self._loads.get(name, ZERO_BATCH), room.now, room.most
-            cpu_needed, memory_needed = load.cpu_milli + cpu, load.memory_bytes + memory
-            if cpu_needed > most.cpu_milli or memory_needed > most.memory_bytes:
+            if load.cpu_milli + cpu > most.cpu_milli or load.memory_bytes + memory > most.memory_bytes:
                 continue
             if may_run(placement, room.host):
-                moved = _moved(cpu_needed, now.cpu_milli, most.cpu_milli)
-                yield moved + _moved(memory_needed, now.memory_bytes, most.memory_bytes), name
+                cpu_free, memory_free = now.cpu_milli - load.cpu_milli, now.memory_bytes - load.memory_bytes
+                parts = _parts(cpu, cpu_free, most.cpu_milli) + _parts(memory, memory_free, most.memory_bytes)
+                yield _Candidate(is_at_rest=cpu_free >= 0 and memory_free >= 0, parts_to_move=parts, name=name)
 
     def _leave(self, pod: str, shape: Shape) -> bool:
         """Take a pod off the node on which it is served; False where it is not served."""
@@ -232,7 +243,7 @@ class Assignment:
         queue.looks_everywhere = True
 
 
-def _moved(needed: int, now: int, most: int) -> int:
-    """Give how far the boundary has to move for one resource, in thousandths of what the node could give."""
-    short = needed - now
-    return 0 if short <= 0 else -(-short * _PERMILLE // most)
+def _parts(asked: int, free: int, most: int) -> int:
+    """Give how much further the boundary has to move for one resource, in parts of what the node could give."""
+    short = asked - max(free, 0)
+    return 0 if short <= 0 else -(-short * _PARTS // most)

@@ -53,6 +53,36 @@ def test_of_equal_nodes_the_first_by_name_is_taken() -> None:
     assert assignment.place("pod") == "a"
 
 
+def test_pods_that_come_while_a_boundary_moves_share_its_move() -> None:
+    assignment = _of(_room("a", 1, 20), _room("b", 1, 20), _room("c", 1, 20))
+    for number in range(3):
+        assert _add(assignment, f"pod-{number}", 2) == {"a"}
+    assert assignment.load("a") == batch(6 * CORE, 6)
+
+
+def test_a_move_under_way_is_shared_by_pods_of_another_shape() -> None:
+    assignment = _of(_room("a", 0, 20), _room("b", 3, 20))
+    _add(assignment, "large", 12)
+    assert assignment.place("large") == "b"
+    _add(assignment, "small", 4)
+    assert assignment.place("small") == "b"
+
+
+def test_a_move_under_way_takes_no_more_than_the_node_could_give() -> None:
+    assignment = _of(_room("a", 1, 5), _room("b", 1, 5))
+    for number in range(3):
+        _add(assignment, f"pod-{number}", 2)
+    assert [assignment.place(f"pod-{number}") for number in range(3)] == ["a", "a", "b"]
+
+
+def test_less_than_a_tenth_of_a_node_is_no_reason_to_move_another_boundary() -> None:
+    # What the pods before left free on `a` varies by a little; the next one is to go there all the same.
+    for left in (0, 1):
+        assignment = _of(_room("a", left, 20), _room("b", 1, 20))
+        _add(assignment, "pod", 2)
+        assert assignment.place("pod") == "a"
+
+
 def test_nodes_that_have_the_room_are_filled_before_any_boundary_moves() -> None:
     assignment = _of(_room("a", 4, 20), _room("b", 4, 8))
     for number in range(4):
