@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a NodeManager's messages from pieces that are encoded once per node.
 
-A heartbeat differs from the last one only in its response id; building it anew from protobuf objects would cost more
+A heartbeat differs from the last one only in its response id and the time of its health; building it anew from protobuf objects would cost more
 than all the rest of a round.
 """
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 from lab.fleet.proto import tracker_pb2
@@ -21,6 +22,10 @@ UNREGISTER: Final = "unRegisterNodeManager"
 
 _NODE_STATUS_TAG: Final = b"\x0a"
 _RESPONSE_ID_TAG: Final = b"\x10"
+_HEALTH_TAG: Final = b"\x22"
+_HEALTHY: Final = b"\x08\x01\x12\x00\x18"
+"""NodeHealthStatusProto up to the tag of its time: healthy, nothing to report."""
+
 _NO_USE: Final = b"\x08\x00\x10\x00\x1d" + bytes(4)
 _UTILIZATION: Final = b"".join(bytes((number << 3 | 2, len(_NO_USE))) + _NO_USE for number in (6, 7))
 """containers_utilization and node_utilization of NodeStatusProto, all zero: pmem, vmem, cpu.
@@ -36,9 +41,8 @@ class MessageWriter:
         """Encode what stays the same for the node's life."""
         self._node_id = yarn_pb2.NodeId(host=node_id.host, port=node_id.port)
         self._http_port = http_port
-        health = tracker_pb2.NodeHealthStatus(is_node_healthy=True, health_report="", last_health_report_millis=1)
         self._status_head = tracker_pb2.NodeStatus(node_id=self._node_id).SerializeToString() + _RESPONSE_ID_TAG
-        self._status_tail = tracker_pb2.NodeStatus(node_health_status=health).SerializeToString() + _UTILIZATION
+        self._began_at_millis = time.time_ns() // 1_000_000
         self._keys = b""
 
     def registration(self, resource: Resource) -> bytes:
@@ -61,7 +65,11 @@ class MessageWriter:
 
     def heartbeat(self, response_id: int) -> bytes:
         """Write NodeHeartbeatRequest."""
-        status = self._status_head + encode_varint(response_id) + self._status_tail
+        # A NodeManager's time of the health report goes on with its heartbeats; by that a client tells them apart. One
+        # that is sent again repeats it, as this does, so it follows the response id and not the clock.
+        health = _HEALTHY + encode_varint(self._began_at_millis + response_id)
+        head = self._status_head + encode_varint(response_id) + _HEALTH_TAG
+        status = head + encode_varint(len(health)) + health + _UTILIZATION
         return _NODE_STATUS_TAG + encode_varint(len(status)) + status + self._keys
 
     def farewell(self) -> bytes:
