@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a NodeManager's messages from pieces that are encoded once per node.
 
-A heartbeat differs from the last one only in its response id and the time of its health; building it anew from protobuf objects would cost more
-than all the rest of a round.
+A heartbeat differs from the last one only in its response id and the time of its health; building it anew from protobuf
+objects would cost more than all the rest of a round.
 """
 
 from __future__ import annotations
