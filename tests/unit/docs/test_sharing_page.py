@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from yarn_copilot.observability.reasons import Reason
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGE = DOCS / "sharing.md"
+RESULTS = DOCS.parent / "benchmarks" / "results"
 PICTURES = ("shared-and-strict.svg", "strict-day.svg", "transfer.svg")
 
 
@@ -37,6 +39,19 @@ def test_the_figures_are_those_of_the_runs() -> None:
         assert row in text, row
     steps = text.partition("## The steps of a transfer")[2].partition("\n## ")[0]
     assert re.findall(r"^\| \d [a-z ]+ \| ([\d.]+ s) \|", steps, re.MULTILINE) == list(_gallery().steps)
+
+
+def test_the_figures_of_real_servers_are_the_recorded_ones() -> None:
+    race, day = (json.loads((RESULTS / name).read_text())["figures"] for name in ("sharing.json", "utilisation.json"))
+    rows = [
+        f"| strict | {race['strict_violations']} | {day['strict_unusable_percent']}% |",
+        f"| shared | {race['shared_violations']} | {day['shared_unusable_percent']}% |",
+        f"| the whole origin to YARN, use claimed | {race['upstream_violations']} | not measured |",
+        f"| half of origin to each, for ever | not measured | {day['static_unusable_percent']}% |",
+    ]
+    text = PAGE.read_text()
+    assert [row for row in rows if row not in text] == []
+    assert f"{race['loads']} loads" in text
 
 
 def test_strict_hands_nothing_out_twice_and_shared_does() -> None:
