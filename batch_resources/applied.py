@@ -14,8 +14,10 @@ new heartbeat before it has that answer, so that the second one proves that the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batch_resources.resources import YarnResources
 
@@ -23,8 +25,7 @@ ADOPTED_AFTER: Final = 2
 """Heartbeats after which a NodeManager works with the total that the ResourceManager showed before them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManagerReading:
+class ManagerReading(Struct, frozen=True, kw_only=True):
     """Hold one read of one NodeManager at the ResourceManager.
 
     Attributes:
@@ -42,8 +43,7 @@ class ManagerReading:
     heartbeat: object = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AppliedEvidence:
+class AppliedEvidence(Struct, frozen=True, kw_only=True):
     """Hold what the reads have shown so far.
 
     Attributes:

@@ -9,14 +9,15 @@ tested an older one is dead. The annotation's text is `<number>.<term>`, the ter
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 _GRAMMAR: Final = re.compile(r"([0-9]{1,18})\.([A-Za-z0-9_-]{1,64})")
 
 
-@dataclass(frozen=True, slots=True)
-class Counter:
+class Counter(Struct, frozen=True):
     """Hold the counter of a Node: its number, and whose write it was (empty: nobody's, or not readable)."""
 
     number: int = 0
@@ -37,8 +38,7 @@ def read_counter(text: str | None) -> Counter:
     return Counter() if match is None else Counter(int(match[1]), match[2])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CounterMemory:
+class CounterMemory(Struct, frozen=True, kw_only=True):
     """Hold what this term knows of its own writes to one Node.
 
     Attributes:

@@ -9,8 +9,9 @@ again only once they have been there for a while. Times are monotonic seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from batch_resources.annotations.origin import OriginReading, OriginState
 from batch_resources.resources import ZERO_BATCH
@@ -26,8 +27,7 @@ class Figure(StrEnum):
     MALFORMED = "malformed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DipTimes:
+class DipTimes(Struct, frozen=True, kw_only=True):
     """Hold for how long, in seconds, a dip or its end is not believed."""
 
     zero_hold_seconds: float = 15.0
@@ -48,8 +48,7 @@ class DipTimes:
                 return 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dip:
+class Dip(Struct, frozen=True, kw_only=True):
     """Hold the kind of the present origin, since when it is so, and which kind it was before."""
 
     figure: Figure

@@ -12,13 +12,13 @@ before. Times are monotonic seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batch_resources.resources import YarnResources
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UseReading:
+class UseReading(Struct, frozen=True, kw_only=True):
     """Hold one read of a node's use, from the call to the answer."""
 
     used: YarnResources
@@ -26,8 +26,7 @@ class UseReading:
     ended_at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UseEvidence:
+class UseEvidence(Struct, frozen=True, kw_only=True):
     """Hold what may be believed of a node's use.
 
     Attributes:

@@ -14,9 +14,11 @@ Times are monotonic seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batch_resources.resources import YarnResources
 
@@ -39,8 +41,7 @@ class Stage(StrEnum):
     FORCED = "forced"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stages:
+class Stages(Struct, frozen=True, kw_only=True):
     """Hold the operator's choices.
 
     Attributes:
@@ -58,8 +59,7 @@ class Stages:
     forced_after_seconds: float = 15.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overcommit:
+class Overcommit(Struct, frozen=True, kw_only=True):
     """Hold what our newest update left at the ResourceManager.
 
     Attributes:
@@ -77,8 +77,7 @@ UNTOLD: Final = Overcommit()
 """What is known of a ResourceManager that got no update in this term."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class Situation(Struct, frozen=True, kw_only=True):
     """Hold one NodeManager as this decision looks at it.
 
     Attributes:
@@ -110,8 +109,7 @@ class Situation:
     may_send: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivingWay:
+class GivingWay(Struct, frozen=True, kw_only=True):
     """Hold the decision.
 
     Attributes:

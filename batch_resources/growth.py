@@ -7,13 +7,12 @@ resources are judged apart. Times are monotonic seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from batch_resources.resources import BatchResources
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Sample(Struct, frozen=True, kw_only=True):
     """Hold one origin and the last moment at which it was still in force."""
 
     resources: BatchResources

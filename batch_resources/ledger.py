@@ -8,9 +8,10 @@ ages are given, moments are monotonic seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+
+from msgspec import Struct
 
 from batch_resources.annotations.orders import NO_ORDERS, Orders
 from batch_resources.annotations.origin import OriginReading
@@ -63,24 +64,21 @@ class Hold(StrEnum):
     OBSERVING = "observing"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class ManagerKey:
+class ManagerKey(Struct, frozen=True, kw_only=True, order=True):
     """Name one NodeManager: its YARN cluster and its node id (`host:port`; empty while unmatched)."""
 
     cluster: str
     node_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class Running(Struct, frozen=True, kw_only=True):
     """Hold what runs on a node, and when the read that says so began."""
 
     holds: BatchResources
     read_at: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManagerObservation:
+class ManagerObservation(Struct, frozen=True, kw_only=True):
     """Hold what is known of one NodeManager of the node.
 
     Attributes:
@@ -121,8 +119,7 @@ class ManagerObservation:
     running: Running | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permissions:
+class Permissions(Struct, frozen=True, kw_only=True):
     """Hold what mode strict needs of a Node's history to know which permissions are still open.
 
     Attributes:
@@ -148,8 +145,7 @@ class Permissions:
     can_be_forced: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Demand:
+class Demand(Struct, frozen=True, kw_only=True):
     """Hold who waits for capacity on a node.
 
     Attributes:
@@ -161,8 +157,7 @@ class Demand:
     yarn_waits: bool | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeObservation:
+class NodeObservation(Struct, frozen=True, kw_only=True):
     """Hold what is known of one node.
 
     Attributes:
@@ -223,8 +218,7 @@ class ClaimAction(StrEnum):
     """Remove an order to release the node as well: nothing of ours is left then."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManagerPlan:
+class ManagerPlan(Struct, frozen=True, kw_only=True):
     """Hold the decision for one NodeManager.
 
     Attributes:
@@ -253,8 +247,7 @@ class ManagerPlan:
         return self.target if self.update is None else self.update
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodePlan:
+class NodePlan(Struct, frozen=True, kw_only=True):
     """Hold the decision for one node, with the stages that led to it.
 
     Attributes:
@@ -282,7 +275,7 @@ class NodePlan:
     managers: tuple[ManagerPlan, ...] = ()
     claim: BatchResources | None = None
     claim_action: ClaimAction = ClaimAction.KEEP
-    holds: tuple[Hold, ...] = field(default=())
+    holds: tuple[Hold, ...] = ()
     recheck_at: float | None = None
     wants_fresh_read: bool = False
     held_back: ClaimAction = ClaimAction.KEEP

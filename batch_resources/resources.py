@@ -9,11 +9,10 @@ sums and limits of a node at rest change nothing, and making a frozen value cost
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchResources:
+class BatchResources(Struct, frozen=True, kw_only=True, gc=False):
     """Hold an amount of `kubernetes.io/batch-cpu` (milli-cores) and `kubernetes.io/batch-memory` (bytes)."""
 
     cpu_milli: int
@@ -61,8 +60,7 @@ class BatchResources:
         return self.cpu_milli <= other.cpu_milli and self.memory_bytes <= other.memory_bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class YarnResources:
+class YarnResources(Struct, frozen=True, kw_only=True, gc=False):
     """Hold an amount as the ResourceManager counts it: memory in MiB and whole vcores."""
 
     memory_mib: int

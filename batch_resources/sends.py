@@ -9,13 +9,13 @@ returns a new tuple. Times are monotonic seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from batch_resources.resources import YarnResources
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Send:
+class Send(Struct, frozen=True, kw_only=True):
     """Hold one update.
 
     Attributes:

@@ -10,13 +10,12 @@ seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from batch_resources.resources import ZERO_BATCH, BatchResources
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettleClock:
+class SettleClock(Struct, frozen=True, kw_only=True):
     """Hold the newest allocatable and the moment of its last fall.
 
     Attributes:

@@ -8,10 +8,11 @@ both ways, a node that YARN uses completely never comes back as more than what w
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 from typing import Final
+
+from msgspec import Struct
 
 from batch_resources.resources import ZERO_BATCH, BatchResources, YarnResources
 
@@ -24,8 +25,7 @@ MAX_VCORES: Final = 2_147_483_647
 _RATIO_GRAMMAR: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,18})?")
 
 
-@dataclass(frozen=True, slots=True)
-class UnitModel:
+class UnitModel(Struct, frozen=True):
     """Fix how many milli-cores of batch-cpu make one vcore.
 
     Raises:

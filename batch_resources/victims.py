@@ -19,8 +19,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from batch_resources.resources import ZERO_BATCH, BatchResources
 
@@ -32,8 +33,7 @@ class ExecutionType(StrEnum):
     OPPORTUNISTIC = "OPPORTUNISTIC"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(Struct, frozen=True, kw_only=True):
     """Describe one container that may be killed.
 
     Attributes:
@@ -56,8 +56,7 @@ class Candidate:
     execution_type: ExecutionType = ExecutionType.GUARANTEED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(Struct, frozen=True, kw_only=True):
     """Hold the victims in the order in which they should die.
 
     Attributes:

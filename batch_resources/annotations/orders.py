@@ -13,10 +13,11 @@ that breaks this grammar is an error with a sentence, never a guess. Moments are
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
+
+from msgspec import Struct
 
 from batch_resources.annotations.catalogue import ORDER_KEYS
 from batch_resources.keys import CAP_ANNOTATION, DRAIN_ANNOTATION, FIX_ANNOTATION, PAUSE_ANNOTATION
@@ -41,8 +42,7 @@ class OrderError(ValueError):
     """Say which annotation cannot be read, why, and what is allowed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drain:
+class Drain(Struct, frozen=True, kw_only=True):
     """Order that YARN leaves the node.
 
     Attributes:
@@ -56,16 +56,14 @@ class Drain:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pause:
+class Pause(Struct, frozen=True, kw_only=True):
     """Order that nothing is written; void from `until` on."""
 
     until: float | None = None
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limit:
+class Limit(Struct, frozen=True, kw_only=True):
     """Hold an amount of which a resource may be left open (None); as an order void from `until` on."""
 
     cpu_milli: int | None = None
@@ -81,8 +79,7 @@ class Limit:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Orders:
+class Orders(Struct, frozen=True, kw_only=True):
     """Hold all orders for one node; None where there is none.
 
     Attributes:

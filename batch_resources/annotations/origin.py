@@ -9,10 +9,11 @@ is never taken for zero: each way of not knowing has its own state.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final
+
+from msgspec import Struct
 
 from batch_resources import quantities
 from batch_resources.annotations import documents
@@ -38,8 +39,7 @@ class OriginState(StrEnum):
     MALFORMED = "malformed"
 
 
-@dataclass(frozen=True, slots=True)
-class OriginReading:
+class OriginReading(Struct, frozen=True):
     """Hold origin as read; `resources` is set exactly for KNOWN and DEGRADED (then zero)."""
 
     state: OriginState

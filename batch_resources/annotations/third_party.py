@@ -11,8 +11,9 @@ somebody else's claim. Several writers share the annotation; we change our own e
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from batch_resources import quantities
 from batch_resources.annotations import documents
@@ -29,8 +30,7 @@ class ThirdPartyError(ValueError):
     """Say why the annotation cannot be read or kept, with the path inside it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ThirdPartyAllocations:
+class ThirdPartyAllocations(Struct, frozen=True):
     """Hold the annotation as read. The dictionaries inside are never changed after reading."""
 
     _document: JsonObject

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
 """What `spec.unschedulable` (cordon) stands for; a pod that tolerates it may be put on a cordoned node."""
@@ -22,8 +23,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 _INT64: Final = range(-(2**63), 2**63)
 
 
-@dataclass(frozen=True, slots=True)
-class Taint:
+class Taint(Struct, frozen=True):
     """Hold one entry of `spec.taints`; effect is NoSchedule, PreferNoSchedule or NoExecute."""
 
     key: str
@@ -31,8 +31,7 @@ class Taint:
     effect: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class Host(Struct, frozen=True, kw_only=True):
     """Hold what a pod's constraints are compared with.
 
     Attributes:
@@ -45,8 +44,7 @@ class Host:
     taints: tuple[Taint, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(Struct, frozen=True):
     """Hold one expression of a node selector term; operator is In, NotIn, Exists, DoesNotExist, Gt or Lt."""
 
     key: str
@@ -54,16 +52,14 @@ class Requirement:
     values: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
+class Term(Struct, frozen=True, kw_only=True):
     """Hold one node selector term: everything in it has to hold; an empty one holds nowhere."""
 
     expressions: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Toleration:
+class Toleration(Struct, frozen=True, kw_only=True):
     """Hold one toleration; an empty key with Exists tolerates every taint, an empty effect every effect."""
 
     key: str = ""
@@ -72,8 +68,7 @@ class Toleration:
     effect: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
+class Placement(Struct, frozen=True, kw_only=True):
     """Hold where a pod may run.
 
     Attributes:

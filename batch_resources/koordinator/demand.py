@@ -9,7 +9,8 @@ Source: Koordinator 1.8, plugins/batchresource/plugin.go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from batch_resources.koordinator.priority import PriorityClass, QosClass
 from batch_resources.resources import ZERO_BATCH, BatchResources
@@ -17,8 +18,7 @@ from batch_resources.resources import ZERO_BATCH, BatchResources
 _COUNTED_PHASES = frozenset({"Running", "Pending"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodDemand:
+class PodDemand(Struct, frozen=True, kw_only=True):
     """Hold a pod of the node as listed.
 
     Attributes:
@@ -36,8 +36,7 @@ class PodDemand:
     numa_nodes: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodUsage:
+class PodUsage(Struct, frozen=True, kw_only=True):
     """Hold a pod's average use as koordlet reported it."""
 
     key: str
@@ -45,8 +44,7 @@ class PodUsage:
     used: BatchResources
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostApplicationUsage:
+class HostApplicationUsage(Struct, frozen=True, kw_only=True):
     """Hold the use of an application outside of pods; YARN's is reported with priority koord-batch."""
 
     name: str
@@ -54,8 +52,7 @@ class HostApplicationUsage:
     used: BatchResources
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeLoad:
+class NodeLoad(Struct, frozen=True, kw_only=True):
     """Hold one koordlet report."""
 
     system_used: BatchResources = ZERO_BATCH
@@ -71,8 +68,7 @@ class NodeLoad:
         return total
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HighPriorityDemand:
+class HighPriorityDemand(Struct, frozen=True, kw_only=True):
     """Hold three sums over high-priority pods: requested, used, and the larger of both per pod."""
 
     requested: BatchResources = ZERO_BATCH
@@ -87,8 +83,7 @@ class HighPriorityDemand:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
+class Charge(Struct, frozen=True, kw_only=True):
     """Hold what one pod adds to the sums; `pod` is None for usage without a listed pod."""
 
     pod: PodDemand | None

@@ -14,7 +14,8 @@ never below zero and, where configured, at most a percentage of the capacity. Th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from batch_resources.koordinator.demand import HighPriorityDemand, NodeLoad, PodDemand, charges, node_demand
 from batch_resources.koordinator.reservation import kubelet_reservation
@@ -23,8 +24,7 @@ from batch_resources.koordinator.strategy import CalculatePolicy, Strategy
 from batch_resources.resources import ZERO_BATCH, BatchResources
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeShape:
+class NodeShape(Struct, frozen=True, kw_only=True):
     """Hold the size of a node and what it keeps for itself.
 
     Attributes:
@@ -43,8 +43,7 @@ class NodeShape:
         return kubelet_reservation(self.capacity, self.allocatable).at_least(self.annotated_reservation)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Terms:
+class _Terms(Struct, frozen=True, kw_only=True):
     """Hold the operands of the formula for a node or a zone."""
 
     size: BatchResources

@@ -9,9 +9,10 @@ plugins/batchresource/plugin.go and apis/slo/v1alpha1/node.go.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+
+from msgspec import Struct
 
 from batch_resources.keys import BATCH_CPU, BATCH_MEMORY, PRIORITY_BATCH
 from batch_resources.koordinator.rounding import scaled_by_ratio
@@ -22,8 +23,7 @@ _NANO = 10**9
 _MILLI = 10**3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Offer(Struct, frozen=True, kw_only=True):
     """Hold what kube-scheduler may book; a third party with a broken unit leaves a broken unit here.
 
     The API server accepts it and kube-scheduler rounds it up, so it has to be carried exactly.
@@ -40,8 +40,7 @@ class Offer:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedNode:
+class PreparedNode(Struct, frozen=True, kw_only=True):
     """Hold what is to be on the Node; `allocatable` None means that both batch keys are to be gone."""
 
     origin: BatchResources

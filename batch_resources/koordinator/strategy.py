@@ -6,8 +6,9 @@ Source: Koordinator 1.8, apis/configuration/slo_controller_config.go, defaults f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 
 class CalculatePolicy(StrEnum):
@@ -18,8 +19,7 @@ class CalculatePolicy(StrEnum):
     MAX_USAGE_REQUEST = "maxUsageRequest"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Strategy:
+class Strategy(Struct, frozen=True, kw_only=True):
     """Hold one node's merged strategy.
 
     Attributes:

@@ -7,7 +7,7 @@ is higher. Both stay at or below the use and the capacity that the NodeManager h
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from batch_resources.giving_way import GivingWay, Situation, Stage, decide, highest_target
 from batch_resources.ledger import Hold, ManagerObservation, ManagerPlan, NodeObservation, NodePlan

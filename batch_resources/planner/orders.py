@@ -7,7 +7,7 @@ a unit twice. The one exception is a release, which takes our entry away althoug
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from batch_resources.annotations.orders import Orders
 from batch_resources.ledger import ClaimAction, Hold, ManagerObservation, NodeObservation, NodePlan

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from batch_resources.dips import DipTimes
 from batch_resources.giving_way import Stages
@@ -36,8 +37,7 @@ def percentage(amount: BatchResources, percent_cpu: int, percent_memory: int) ->
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Minimum:
+class Minimum(Struct, frozen=True, kw_only=True):
     """Hold what a side keeps of a node: an amount, and a percentage of origin on top of it, rounded up."""
 
     absolute: BatchResources = ZERO_BATCH
@@ -51,8 +51,7 @@ class Minimum:
         return percentage(origin, self.percent_cpu, self.percent_memory) + self.absolute
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Boundary:
+class Boundary(Struct, frozen=True, kw_only=True):
     """Say where the boundary between the two sides goes in mode strict, and how long its steps wait.
 
     Attributes:
@@ -77,8 +76,7 @@ class Boundary:
     nudge_seconds: float = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Struct, frozen=True, kw_only=True):
     """Hold what the planner is told by configuration.
 
     Attributes:

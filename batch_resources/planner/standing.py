@@ -7,11 +7,11 @@ the budget no longer allows is followed at once; that is no move of the boundary
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Standing(Struct, frozen=True, kw_only=True):
     """Hold where the boundary of one resource was put, and why it may not go back yet.
 
     Attributes:

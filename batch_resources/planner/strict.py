@@ -8,9 +8,10 @@ answers: an update and a patch always carry both resources, so each may go only 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from batch_resources.ledger import ClaimAction, Hold, ManagerObservation, ManagerPlan, NodeObservation, NodePlan
 from batch_resources.planner.capacity import can_be_told, plan_managers

@@ -8,11 +8,10 @@ hashable, so decisions can be tabulated.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManagerAmounts:
+class ManagerAmounts(Struct, frozen=True, kw_only=True):
     """Hold one NodeManager.
 
     Attributes:
@@ -52,8 +51,7 @@ class ManagerAmounts:
         return min(capacity, *self.unconfirmed) if self.unconfirmed else capacity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeAmounts:
+class NodeAmounts(Struct, frozen=True, kw_only=True):
     """Hold the node.
 
     Attributes:
@@ -81,8 +79,7 @@ class NodeAmounts:
     managers: tuple[ManagerAmounts, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     """Hold what the rules say of one resource.
 
     Attributes:

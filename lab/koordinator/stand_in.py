@@ -6,9 +6,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
+
+from msgspec.structs import replace
 
 from batch_resources.koordinator.demand import NodeLoad, PodUsage
 from batch_resources.koordinator.priority import PriorityClass

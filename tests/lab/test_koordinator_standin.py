@@ -10,13 +10,13 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from batch_resources.koordinator.strategy import Strategy
 from lab.koordinator.api import read_kubeconfig

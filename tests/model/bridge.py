@@ -8,8 +8,10 @@ override a method to drop a rule.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from batch_resources import applied, counting, sends, settling
 from batch_resources.applied import AppliedEvidence, ManagerReading

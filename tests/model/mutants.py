@@ -7,7 +7,7 @@ rule and everything else stays the product's own.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from batch_resources import sends
 from batch_resources.applied import ADOPTED_AFTER, AppliedEvidence, ManagerReading

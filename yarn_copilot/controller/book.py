@@ -7,7 +7,8 @@ The book and its register of residents are the only places that change the memor
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from batch_resources.dips import doubted_until, observe_dip
 from batch_resources.giving_way import observe_excess

@@ -6,7 +6,7 @@ It is what an operator has without a bridge that moves the boundary, and what th
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from batch_resources.ledger import ClaimAction, NodeObservation, NodePlan
 from batch_resources.planner import shared

@@ -8,7 +8,7 @@ subtracted).
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from batch_resources.ledger import NodeObservation, NodePlan
 from batch_resources.planner import shared

@@ -8,11 +8,11 @@ soonest are missed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
+from msgspec.structs import replace
 
 from batch_resources.planner import strict, strict_rules
 from batch_resources.planner.strict_amounts import NodeAmounts

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from batch_resources.annotations.origin import OriginReading, OriginState
 from batch_resources.growth import observe_origin

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from batch_resources.applied import AppliedEvidence, ManagerReading, observe_reading, start_anew
 from batch_resources.resources import YarnResources

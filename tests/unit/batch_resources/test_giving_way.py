@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from batch_resources.giving_way import (
     NUDGE_LIMIT_MIB,

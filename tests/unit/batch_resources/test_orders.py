@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from batch_resources.annotations.catalogue import CATALOGUE, ORDER_KEYS
 from batch_resources.annotations.orders import (

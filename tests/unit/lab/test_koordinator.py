@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from batch_resources.keys import BATCH_CPU, BATCH_MEMORY, ORIGIN_ANNOTATION, THIRD_PARTY_ANNOTATION
 from batch_resources.koordinator.demand import HostApplicationUsage, NodeLoad, PodUsage

@@ -13,8 +13,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
+
+from msgspec.structs import replace
 
 from batch_resources.giving_way import Overcommit
 from batch_resources.ledger import ManagerKey

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from batch_resources.annotations.origin import OriginReading, OriginState
 from batch_resources.dips import Dip, DipTimes, Figure, doubted_until, figure_of, observe_dip

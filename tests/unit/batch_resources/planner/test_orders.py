@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from batch_resources.annotations.orders import Drain, Limit, Orders, Pause
 from batch_resources.annotations.origin import OriginState

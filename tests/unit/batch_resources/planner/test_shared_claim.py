@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from batch_resources.annotations.origin import OriginState
 from batch_resources.ledger import ClaimAction, Hold, NodeObservation

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from batch_resources.annotations.origin import OriginState
 from batch_resources.ledger import ClaimAction, Demand, Hold, ManagerObservation, NodeObservation, Permissions
