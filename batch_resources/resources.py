@@ -3,8 +3,8 @@
 
 `BatchResources` counts as Koordinator does (milli-cores and bytes), `YarnResources` as YARN does (whole vcores
 and MiB; YARN writes "MB" and means MiB). Converting between them is the business of `batch_resources.units`
-alone. All numbers are integers: a float never enters the ledger. A result that equals an operand is that operand: most
-sums and limits of a node at rest change nothing, and making a frozen value costs more than comparing two.
+alone. All numbers are integers: a float never enters the ledger. A result that equals an operand is that operand, since
+most sums and limits of a node at rest change nothing.
 """
 
 from __future__ import annotations
