@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import compileall
 import importlib.metadata
+import importlib.util
+import py_compile
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -28,6 +31,9 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 _PROJECT_FOLDERS: Final = ("batch_resources", "nm_proxy", "yarn_copilot", "lab", "tests")
 _DISTRIBUTIONS: Final = ("aiohttp", "msgspec", "prometheus-client", "pydantic", "pytest", "pyyaml", "requests", "rich")
 _NOT_NEEDED: Final = ("test", "tests", "idlelib", "tkinter", "lib2to3", "ensurepip", "turtledemo", "site-packages")
+_PROGRAMS: Final = ("cat", "mv", "setsid", "sh", "sleep", "unshare")
+"""What the node side and a NodeManager start; copied from this machine into /bin."""
+
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -38,6 +44,7 @@ def ensure_interpreter(progress: Progress) -> Path:
         with progress.step("packing an interpreter for the virtual machine"), (folder / "cpio").open("wb") as stream:
             archive = Archive(stream)
             _add_interpreter(archive)
+            _add_programs(archive)
             for distribution in _closure(_DISTRIBUTIONS):
                 _add_distribution(archive, distribution)
             archive.finish()
@@ -96,15 +103,43 @@ def _add_interpreter(archive: Archive) -> None:
         archive.add_file(needed, str(needed))
 
 
+def _add_programs(archive: Archive) -> None:
+    found = {name: Path(shutil.which(name) or f"/bin/{name}").resolve() for name in _PROGRAMS}
+    for name, source in found.items():
+        archive.add_file(source, f"/bin/{name}")
+    for needed in _libraries(found.values()):
+        archive.add_file(needed, str(needed))
+
+
 def _add_distribution(archive: Archive, distribution: importlib.metadata.Distribution) -> None:
     binaries = []
     for file in distribution.files or ():
-        source = Path(str(distribution.locate_file(file)))
-        if not file.as_posix().startswith("../") and source.is_file():
-            archive.add_file(source, f"{PACKAGES}/{file.as_posix()}")
-            binaries += [source] if source.suffix == ".so" else []
+        source, target = Path(str(distribution.locate_file(file))), f"{PACKAGES}/{file.as_posix()}"
+        if file.as_posix().startswith("../") or not source.is_file():
+            continue
+        archive.add_file(source, target)
+        binaries += [source] if source.suffix == ".so" else []
+        if source.suffix == ".py":
+            _add_bytecode(archive, source, target)
     for needed in _libraries(binaries):
         archive.add_file(needed, str(needed))
+
+
+def _add_bytecode(archive: Archive, source: Path, target: str) -> None:
+    """Compile a module here, because an emulated processor would need seconds for all of them, in every process."""
+    with tempfile.TemporaryDirectory() as folder:
+        compiled = Path(folder, "compiled")
+        try:
+            py_compile.compile(
+                str(source),
+                cfile=str(compiled),
+                dfile=target,
+                doraise=True,
+                invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+            )
+        except py_compile.PyCompileError:
+            return  # a file for another version of Python
+        archive.add_file(compiled, importlib.util.cache_from_source(target))
 
 
 def _closure(names: Iterable[str]) -> Iterator[importlib.metadata.Distribution]:

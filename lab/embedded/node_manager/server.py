@@ -11,6 +11,8 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from lab.embedded.node_manager import documents
+
 
 class Mood(StrEnum):
     """Choose how the pages are answered."""
@@ -118,29 +120,7 @@ class EmbeddedNodeManager:
 
     def _document(self, page: str) -> dict[str, Any]:
         if page == "info":
-            return {
-                "nodeInfo": {
-                    "id": self.node_id,
-                    "nodeHealthy": True,
-                    "totalPmemAllocatedContainersMB": 8192,
-                    "totalVCoresAllocatedContainers": 8,
-                    "nodeManagerVersion": "3.5.0",
-                    "nmStartupTime": 1_700_000_000_000,
-                }
-            }
+            return documents.info(self.node_id)
         if page == "apps":
-            return {"apps": {"app": [{"id": "application_1700000000000_0001", "state": "RUNNING"}]}}
-        entries = [self._entry(name, one) for name, one in list(self.containers.items())]
-        if not entries:
-            return {"containers": {}}
-        return {"containers": {"container": entries[0] if self.single_as_object and len(entries) == 1 else entries}}
-
-    def _entry(self, name: str, one: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "id": name,
-            "state": one["state"],
-            "user": "alice",
-            "totalMemoryNeededMB": one["memory_mib"],
-            "totalVCoresNeeded": one["vcores"],
-            "executionType": "OPPORTUNISTIC" if one.get("opportunistic") else "GUARANTEED",
-        }
+            return documents.applications()
+        return documents.containers(list(self.containers.items()), single_as_object=self.single_as_object)

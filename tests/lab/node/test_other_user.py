@@ -22,8 +22,8 @@ import yaml
 
 from lab.node.machine import APPLICATION, MARK, Machine, container_id, end_carriers
 from lab.node.silent import silent_url
+from lab.node.supervised import SUPERVISOR, number_of
 from lab.processes import probes
-from tests.lab.node.test_real_init import SUPERVISOR, number_of
 from tests.unit.nm_proxy.entry.site import write_site
 
 pytestmark = pytest.mark.timeout(300)

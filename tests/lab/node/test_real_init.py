@@ -9,15 +9,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from lab.node.machine import MARK, Machine, carriers_of, end_carriers
+from lab.node.machine import MARK, Machine, carriers_of
 from lab.node.silent import silent_url
+from lab.node.supervised import INIT, OWN_PID_NAMESPACE, SUPERVISOR, Supervised, number_of, words_of
 from tests.unit.nm_proxy.entry.site import write_site
 
 NODE_MANAGER = """
@@ -35,67 +35,8 @@ sys.exit(3)
 """
 
 
-class Running:
-    """Hold one `nm-proxy run` and see its processes from outside."""
-
-    def __init__(
-        self,
-        folder: Path,
-        machine: Machine,
-        *,
-        arguments: tuple[str, str],
-        prefix: tuple[str, ...],
-        stop: dict[str, float],
-        rendered_dir: Path,
-        state_dir: Path,
-        url: str,
-    ) -> None:
-        self.machine = machine
-        self.log = folder / "log"
-        write_site(folder / "conf/yarn-site.xml", {})
-        (folder / "nm.py").write_text(NODE_MANAGER)
-        document: dict[str, Any] = {
-            "cgroup": {"hierarchy": machine.place.yarn},
-            "hadoop": {"conf_dir": str(folder / "conf"), "rendered_dir": str(rendered_dir), "version": "3.5.0"},
-            "identity": {"host_name": "127.0.0.1"},
-            "node_manager": {"url": url},
-            "recovery": {"enabled": False},
-            "supervisor": {"state_dir": str(state_dir), "restart_min_seconds": 0.1},
-            "stop": stop,
-            "health": {"port": None},
-            "copilot": {"socket": str(folder / "socket/s")},
-        }
-        (folder / "nm-proxy.yaml").write_text(yaml.safe_dump(document))
-        command = [sys.executable, str(folder / "nm.py"), *arguments]
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen(
-                [*prefix, sys.executable, "-m", "nm_proxy.cli.main", "run", "--", *command],
-                env={**os.environ, "NM_PROXY_CONFIG": str(folder / "nm-proxy.yaml"), MARK: machine.name},
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-            )
-
-    def text(self) -> str:
-        return self.log.read_text()
-
-    def wait_text(self, part: str, count: int = 1) -> None:
-        self.machine.wait_for(lambda: self.text().count(part) >= count, 240)
-
-    def containers(self) -> set[int]:
-        return carriers_of("ROLE=container", f"{MARK}={self.machine.name}")
-
-
-def words_of(pid: int) -> list[str]:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
-    except OSError:
-        return []
-
-
-def number_of(machine: Machine, mark: str) -> int:
-    (found,) = [pid for pid in carriers_of(f"{MARK}={machine.name}") if words_of(pid)[1:3] == ["-m", mark]]
-    return found
+def containers_of(machine: Machine) -> set[int]:
+    return carriers_of("ROLE=container", f"{MARK}={machine.name}")
 
 
 def node_manager_of(machine: Machine) -> int:
@@ -106,36 +47,26 @@ def node_manager_of(machine: Machine) -> int:
 
 @contextlib.contextmanager
 def running(
-    folder: Path,
-    machine: Machine,
-    *arguments: str,
-    namespace: bool = False,
-    stop: dict[str, float] | None = None,
-    rendered_dir: Path | None = None,
-    state_dir: Path | None = None,
-) -> Iterator[Running]:
-    prefix = ("unshare", "--pid", "--fork", "--mount-proc") if namespace else ()
+    folder: Path, machine: Machine, *arguments: str, namespace: bool = False, **sections: Mapping[str, Any]
+) -> Iterator[Supervised]:
+    program = folder / "nm.py"
+    program.write_text(NODE_MANAGER)
     with silent_url() as url:
-        one = Running(
+        one = Supervised(
             folder,
             machine,
-            arguments=(arguments[0], arguments[1]),
-            prefix=prefix,
-            stop=stop or {},
-            rendered_dir=rendered_dir or folder / "r",
-            state_dir=state_dir or folder / "state",
-            url=url,
+            command=[sys.executable, str(program), *arguments],
+            prefix=OWN_PID_NAMESPACE if namespace else (),
+            sections={"node_manager": {"url": url}, **sections},
         )
         try:
             one.wait_text("node manager")
             yield one
         finally:
-            end_carriers(machine.name)
-            one.process.wait(30)
+            one.end()
 
 
 pytestmark = pytest.mark.timeout(900)
-INIT, SUPERVISOR = "nm_proxy.supervisor.init", "nm_proxy.cli.supervise"
 
 
 @pytest.mark.parametrize("namespace", [True, False], ids=["PID 1", "hostPID"])
@@ -143,11 +74,11 @@ def test_a_crash_of_the_supervisor_loses_nothing_and_orphans_are_reaped(
     tmp_path: Path, machine: Machine, namespace: bool
 ) -> None:
     with running(tmp_path, machine, "3", "600", namespace=namespace) as one:
-        machine.wait_for(lambda: len(one.containers()) == 3)
-        containers, node_manager = one.containers(), node_manager_of(machine)
+        machine.wait_for(lambda: len(containers_of(machine)) == 3)
+        containers, node_manager = containers_of(machine), node_manager_of(machine)
         os.kill(number_of(machine, SUPERVISOR), signal.SIGKILL)
         one.wait_text("Took over a running NodeManager")
-        assert one.containers() == containers
+        assert containers_of(machine) == containers
         assert node_manager_of(machine) == node_manager
         assert one.text().count("node manager") == 1
         init = number_of(machine, INIT)
@@ -157,20 +88,20 @@ def test_a_crash_of_the_supervisor_loses_nothing_and_orphans_are_reaped(
 
 def test_the_death_of_pid_1_loses_everything(tmp_path: Path, machine: Machine) -> None:
     with running(tmp_path, machine, "3", "600", namespace=True) as one:
-        machine.wait_for(lambda: len(one.containers()) == 3)
+        machine.wait_for(lambda: len(containers_of(machine)) == 3)
         os.kill(number_of(machine, INIT), signal.SIGKILL)
         machine.wait_for(lambda: not carriers_of(f"{MARK}={machine.name}"))
 
 
 def test_with_host_pid_the_death_of_init_leaves_node_manager_and_containers(tmp_path: Path, machine: Machine) -> None:
     with running(tmp_path, machine, "3", "600") as one:
-        machine.wait_for(lambda: len(one.containers()) == 3)
+        machine.wait_for(lambda: len(containers_of(machine)) == 3)
         supervisor, node_manager, containers = (
-            number_of(machine, SUPERVISOR), node_manager_of(machine), one.containers()
+            number_of(machine, SUPERVISOR), node_manager_of(machine), containers_of(machine)
         )  # fmt: skip
         os.kill(number_of(machine, INIT), signal.SIGKILL)
         machine.wait_for(lambda: supervisor not in carriers_of(f"{MARK}={machine.name}"))
-        assert one.containers() == containers
+        assert containers_of(machine) == containers
         assert node_manager_of(machine) == node_manager
 
 
@@ -265,7 +196,11 @@ def test_a_full_disk_does_not_keep_a_node_manager_from_being_started_again(tmp_p
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)], check=True)
     try:
-        with running(tmp_path, machine, "0", "600", rendered_dir=small / "r", state_dir=small / "state") as one:
+        directories: dict[str, dict[str, Any]] = {
+            "hadoop": {"rendered_dir": str(small / "r")},
+            "supervisor": {"state_dir": str(small / "state")},
+        }
+        with running(tmp_path, machine, "0", "600", **directories) as one:
             first = node_manager_of(machine)
             with contextlib.suppress(OSError), (small / "filler").open("wb", buffering=0) as filler:
                 while True:
