@@ -48,15 +48,15 @@ def end(*processes: subprocess.Popen[bytes], timeout_seconds: float = 30.0) -> N
             process.stdout.close()
 
 
-def storms(machine: Machine, runs: int) -> tuple[int, int]:
-    """Adopt `runs` tasks that fork all the time, and count escaped and all processes."""
+def storms(machine: Machine, runs: int, *, seconds: float = 0.06) -> tuple[int, int]:
+    """Adopt `runs` tasks that fork all the time for some seconds, and count escaped and all processes."""
     escaped = seen = 0
     for run in range(runs):
         number = run + 2
         machine.know(number, memory_mib=512)
-        process = machine.launch(number, STORM, str(run), "0.06")
+        process = machine.launch(number, STORM, str(run), str(seconds))
         machine.launch_pass(number)
-        time.sleep(0.06)
+        time.sleep(seconds)
         machine.look()
         escaped += len(machine.outside(number))
         seen += len(machine.carriers(number))

@@ -84,7 +84,7 @@ class StandIn:
         stand_in = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self) -> None:  # noqa: N802 - the library's name
+            def do_GET(self) -> None:
                 body = json.dumps(stand_in.page(self.path.partition("?")[0].rpartition("/")[2])).encode()
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")

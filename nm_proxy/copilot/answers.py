@@ -18,7 +18,7 @@ from batch_resources.resources import ZERO_BATCH, BatchResources
 from batch_resources.victims import ExecutionType
 from nm_proxy.containers import NodeContainer
 from nm_proxy.draining import DrainState
-from nm_proxy.killing import RoomMade
+from nm_proxy.killing import Ended, RoomMade
 from nm_proxy.lingering.tracking import Lingering, total_held
 from nm_proxy.node_view import NodeManagerView
 
@@ -93,10 +93,11 @@ class ContainerInfo(Struct, frozen=True):
 
 
 class Killed(Struct, frozen=True):
-    """Say that one container was ended and its group seen empty."""
+    """Say that one container was ended and its group seen empty; `items` is what the published protocol answers."""
 
     containerID: str
     processes: int
+    items: list[ContainerInfo]
 
 
 class Amount(Struct, frozen=True, rename="camel"):
@@ -191,6 +192,15 @@ def container_info(container: NodeContainer) -> ContainerInfo:
         parented=container.is_done,
         usage=_usage(container),
         problem=container.error or UNSET,
+    )
+
+
+def killed(ended: Ended) -> Killed:
+    """Shape the end of one container."""
+    return Killed(
+        containerID=ended.container.container_id,
+        processes=ended.processes,
+        items=[container_info(ended.container)],
     )
 
 

@@ -101,7 +101,7 @@ class _Endpoints:
             return _unknown(container_id)
         if ended.error:
             return json_answer(answers.Problem(ended.error), 500)
-        return json_answer(answers.Killed(containerID=container_id, processes=ended.processes))
+        return json_answer(answers.killed(ended))
 
     async def kill_by_resource(self, request: web.Request) -> web.Response:
         asked = parse_kill_by_resource(await read_body(request), self._node.largest_ask())

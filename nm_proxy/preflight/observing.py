@@ -248,7 +248,8 @@ def _observe_recovery(settings: NodeSettings, overlay: Overlay | None, around: S
     if overlay is None or overlay.recovery_directory is None:
         return None
     directory = overlay.recovery_directory
-    existing = next(path for path in (directory, *directory.parents) if path.exists())
+    # False too for a name that no file can have, and below a directory that may not be entered.
+    existing = next(path for path in (directory, *directory.parents) if os.path.exists(path))  # noqa: PTH110
     volume = volume_of(existing.resolve(), around.mountinfo())
     return RecoveryFacts(
         directory=str(directory),

@@ -122,8 +122,14 @@ def _split(values: HadoopConfiguration, key: str) -> tuple[str, int]:
 def _recovery_directory(values: HadoopConfiguration, settings: NodeSettings) -> Path | None:
     if not settings.recovery.enabled:
         return None
-    if settings.recovery.directory is not None:
-        return settings.recovery.directory
+    directory = settings.recovery.directory
+    if directory is not None:
+        if "${" in str(directory):
+            raise ConfigError(
+                f"recovery.directory = {str(directory)!r} has ${{, in whose place Hadoop would put something else; "
+                "write the path itself"
+            )
+        return directory
     written = values.text(keys.RECOVERY_DIR) if values.is_set(keys.RECOVERY_DIR) else None
     return Path(written) if written else RECOVERY_DIRECTORY
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,10 @@ from yarn_copilot.errors import ConfigError
 from yarn_copilot.hadoop.xmlfile import Property
 
 _OURS: Final = Path("nm-proxy")
+_FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""What XML 1.0 cannot hold (production Char); halves of a pair come from bytes of a variable that are no UTF-8."""
+_ESCAPES: Final = {"\r": "&#13;"}
+"""A bare carriage return would be read as a line feed."""
 _HEAD: Final = """<?xml version="1.0" encoding="UTF-8"?>
 <!-- Rendered by nm-proxy before each start of the NodeManager; changes here are lost. -->
 <configuration>
@@ -49,8 +54,8 @@ def overlay_text(overlay: Mapping[str, str]) -> str:
 
 def _property(item: Property) -> str:
     for text in (item.name, item.value or ""):
-        if any(ord(character) < 0x20 and character not in "\t\n\r" for character in text):
+        if _FORBIDDEN.search(text):
             raise ConfigError(f"{item.path}: {item.name[:128]!r} has a character that XML cannot hold")
-    value = "" if item.value is None else f"<value>{escape(item.value)}</value>"
+    value = "" if item.value is None else f"<value>{escape(item.value, _ESCAPES)}</value>"
     final = "<final>true</final>" if item.is_final else ""
-    return f"  <property><name>{escape(item.name)}</name>{value}{final}</property>\n"
+    return f"  <property><name>{escape(item.name, _ESCAPES)}</name>{value}{final}</property>\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test init, supervisor and agent as real processes on cgroup version 2: whoever of them dies, tasks stay where they are.
+"""Test init, supervisor and agent as real processes on cgroup version 2: whoever dies, tasks stay where they are.
 
 One long life, because each start of the supervisor costs an emulated processor seconds.
 """
@@ -173,7 +173,9 @@ def test_whoever_dies_tasks_live_on_in_their_groups_and_a_stop_drains(node: Node
                     os.kill(pid, signal.SIGKILL)
             assert second.process.wait(WAIT_SECONDS) == 0
             text = second.text()
-            words = [text.index(part) for part in ("No container is left", "asked to stop", "The NodeManager has stopped")]
+            words = [
+                text.index(part) for part in ("No container is left", "asked to stop", "The NodeManager has stopped")
+            ]
             assert words == sorted(words)
             assert "node manager" not in text, "it started a second NodeManager"
             assert carriers_of(f"{MARK}={machine.name}") == set()

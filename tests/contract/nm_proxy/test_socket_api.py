@@ -76,7 +76,8 @@ async def test_kills_a_whole_container_and_nobody_else(tmp_path: Path, kind: str
         await one.settled(2, 3)
         await until(lambda: one.node.is_inside(child.pid), "the child is inside")
         status, answer = await one.call("POST", "/v1/killContainer", {"containerID": container_id(2)})
-        assert (status, answer) == (200, {"containerID": container_id(2), "processes": 2})
+        assert (status, answer["containerID"], answer["processes"]) == (200, container_id(2), 2)
+        assert [(item["name"], item["usage"]["processes"]) for item in answer["items"]] == [(container_id(2), 2)]
         assert [one.is_alive(process) for process in (victim, child, other)] == [False, False, True]
         assert b'yarn_copilot_node_kills_total{asked_by="api",result="ended"} 1.0' in one.agent.metrics.render()
 

@@ -47,7 +47,11 @@ def node_manager_of(machine: Machine) -> int:
 
 @contextlib.contextmanager
 def running(
-    folder: Path, machine: Machine, *arguments: str, namespace: bool = False, **sections: Mapping[str, Any]
+    folder: Path,
+    machine: Machine,
+    *arguments: str,
+    namespace: bool = False,
+    sections: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Iterator[Supervised]:
     program = folder / "nm.py"
     program.write_text(NODE_MANAGER)
@@ -57,7 +61,7 @@ def running(
             machine,
             command=[sys.executable, str(program), *arguments],
             prefix=OWN_PID_NAMESPACE if namespace else (),
-            sections={"node_manager": {"url": url}, **sections},
+            sections={"node_manager": {"url": url}, **(sections or {})},
         )
         try:
             one.wait_text("node manager")
@@ -87,14 +91,14 @@ def test_a_crash_of_the_supervisor_loses_nothing_and_orphans_are_reaped(
 
 
 def test_the_death_of_pid_1_loses_everything(tmp_path: Path, machine: Machine) -> None:
-    with running(tmp_path, machine, "3", "600", namespace=True) as one:
+    with running(tmp_path, machine, "3", "600", namespace=True):
         machine.wait_for(lambda: len(containers_of(machine)) == 3)
         os.kill(number_of(machine, INIT), signal.SIGKILL)
         machine.wait_for(lambda: not carriers_of(f"{MARK}={machine.name}"))
 
 
 def test_with_host_pid_the_death_of_init_leaves_node_manager_and_containers(tmp_path: Path, machine: Machine) -> None:
-    with running(tmp_path, machine, "3", "600") as one:
+    with running(tmp_path, machine, "3", "600"):
         machine.wait_for(lambda: len(containers_of(machine)) == 3)
         supervisor, node_manager, containers = (
             number_of(machine, SUPERVISOR), node_manager_of(machine), containers_of(machine)
@@ -139,7 +143,7 @@ def asked_again_and_again(process: subprocess.Popen[bytes]) -> int:
 
 
 def test_a_stop_goes_on_after_a_crash_of_the_supervisor_in_its_middle(tmp_path: Path, machine: Machine) -> None:
-    with running(tmp_path, machine, "0", "600", stop={"grace_seconds": 120}) as one:
+    with running(tmp_path, machine, "0", "600", sections={"stop": {"grace_seconds": 120}}) as one:
         container = adopted(machine)
         one.process.send_signal(signal.SIGTERM)
         one.wait_text("Waiting for containers left=1")
@@ -154,7 +158,9 @@ def test_a_stop_goes_on_after_a_crash_of_the_supervisor_in_its_middle(tmp_path: 
 
 
 def test_what_is_left_at_the_end_of_the_grace_is_ended_after_the_node_manager(tmp_path: Path, machine: Machine) -> None:
-    with running(tmp_path, machine, "0", "600", stop={"grace_seconds": 7, "node_manager_seconds": 4}) as one:
+    with running(
+        tmp_path, machine, "0", "600", sections={"stop": {"grace_seconds": 7, "node_manager_seconds": 4}}
+    ) as one:
         container = adopted(machine)
         one.process.send_signal(signal.SIGTERM)
         assert one.process.wait(60) == 0
@@ -196,11 +202,11 @@ def test_a_full_disk_does_not_keep_a_node_manager_from_being_started_again(tmp_p
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)], check=True)
     try:
-        directories: dict[str, dict[str, Any]] = {
+        directories = {
             "hadoop": {"rendered_dir": str(small / "r")},
             "supervisor": {"state_dir": str(small / "state")},
         }
-        with running(tmp_path, machine, "0", "600", **directories) as one:
+        with running(tmp_path, machine, "0", "600", sections=directories) as one:
             first = node_manager_of(machine)
             with contextlib.suppress(OSError), (small / "filler").open("wb", buffering=0) as filler:
                 while True:

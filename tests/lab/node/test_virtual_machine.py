@@ -15,7 +15,7 @@ from lab.processes.progress import Progress
 from lab.vm.machine import Verdict, run_tests
 
 _FOLDER = Path(__file__).resolve().parents[2] / "guest"
-DEADLINE_SECONDS = 450.0
+DEADLINE_SECONDS = 600.0
 """A run takes about a tenth of it on an idle machine."""
 
 

@@ -75,6 +75,19 @@ def test_a_look_goes_on_when_hadoops_files_are_wrong(tmp_path: Path) -> None:
     assert facts.cgroup.detection is not None
 
 
+def test_a_recovery_directory_that_cannot_be_made_is_a_finding(tmp_path: Path) -> None:
+    node = Node(tmp_path)
+    write_site(tmp_path / "conf/yarn-site.xml", {"yarn.nodemanager.address": "127.0.0.1:0"})
+    around = Surroundings(
+        environ={}, files=node.kernel, mounts=node.mounts, may_write=lambda _: True, mountinfo=lambda: MOUNTS
+    )
+    found = settings(tmp_path, cgroup={"root": str(node.kernel.root)}, recovery={"directory": "/" + "a" * 300})
+    facts = observe(found, ("sh",), around, tries_port=False)
+    assert facts.recovery is not None
+    assert facts.recovery.mount_point == "/"
+    assert [one.code for one in judge(facts) if one.where == facts.recovery.directory] == [ExitCode.RECOVERY]
+
+
 def test_a_port_in_use_is_seen(tmp_path: Path) -> None:
     import socket
 

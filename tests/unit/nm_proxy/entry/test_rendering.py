@@ -219,5 +219,29 @@ def test_the_overlay_alone_is_a_file_that_hadoop_reads(tmp_path: Path) -> None:
     assert {item.name: (item.value, item.is_final) for item in xmlfile.read_properties(path)} == {
         "a": ("<&>", True),
     }
-    with pytest.raises(ConfigError, match="character that XML cannot hold"):
-        overlay_text({"a": "\x01"})
+
+
+@pytest.mark.parametrize("text", ["\x01", "\udcff", "\ufffe"], ids=["control", "half a pair", "no character"])
+def test_a_value_that_xml_cannot_hold_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="nm-proxy: 'a' has a character that XML cannot hold"):
+        overlay_text({"a": text})
+
+
+def test_blanks_of_every_kind_stay_what_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "out.xml"
+    path.write_bytes(overlay_text({"a": "1\r2\n3\t4"}).encode())
+    (found,) = xmlfile.read_properties(path)
+    assert found.value == "1\r2\n3\t4"
+
+
+def test_a_recovery_directory_that_hadoop_would_read_differently_is_refused(tmp_path: Path) -> None:
+    write_site(tmp_path / "conf/yarn-site.xml", {})
+    with pytest.raises(
+        ConfigError, match=r"recovery\.directory = '/data/\$\{user\.name\}' has .* write the path itself"
+    ):
+        rendered(tmp_path, recovery={"directory": "/data/${user.name}"})
+
+
+def test_a_cluster_whose_file_no_directory_can_hold_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"aa\.yarn-site\.xml: does not exist"):
+        rendered(tmp_path, hadoop={"cluster": "a" * 253})
