@@ -24,6 +24,7 @@ from benchmarks import machine, results
 from benchmarks.results import Result
 from benchmarks.samples import percentiles
 from benchmarks.scale import strict
+from benchmarks.scale.product import PATIENT_LEADER
 from benchmarks.scale.stage import Size
 from lab.cluster import Lab
 from lab.hadoop.application import Application
@@ -118,7 +119,7 @@ def measure(moves: int, size: Size, progress: Progress) -> Result:
     """Measure few nodes and then many, each on a fresh lab."""
     started_on = machine.describe_machine()
     figures = _few_nodes(moves, progress)
-    many = strict.measure(size, _CONFIG, progress)
+    many = strict.measure(size, _CONFIG | PATIENT_LEADER, progress)
     return Result.of_now(
         NAME,
         figures | {f"many_{name}": value for name, value in many.items()},
