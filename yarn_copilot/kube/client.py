@@ -34,7 +34,8 @@ USER_AGENT: Final = "yarn-copilot"
 LIST_TIMEOUT_SECONDS: Final = 30.0
 """Deadline of one page: it is larger than a single object and fences nothing."""
 POOL_RESERVE: Final = 16
-"""Connections beside the patches: watches, lists, lease, events, single reads."""
+"""Connections beside patches and fresh reads of nodes: watches, lists, lease, events. The lease must never wait for a
+connection behind thousands of nodes: that would cost the leadership in the middle of the largest change."""
 READ_TRIES: Final = 3
 PATCH_TRIES: Final = 3
 
@@ -66,7 +67,7 @@ class KubeClient:
         self._transport = Transport(
             source,
             clock=self.clock,
-            pool_size=self.settings.parallel_patches + POOL_RESERVE,
+            pool_size=2 * self.settings.parallel_patches + POOL_RESERVE,
             user_agent=USER_AGENT,
         )
 

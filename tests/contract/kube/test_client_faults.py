@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab.embedded.kubernetes import EmbeddedKubernetes
+from tests.contract.kube.sinks import eventually
 from tests.unit.kube.manual_clock import RecordingClock
 from yarn_copilot.config.settings import KubernetesSettings
 from yarn_copilot.kube import errors
@@ -269,3 +270,20 @@ async def test_a_pod_uses_its_service_account_and_follows_its_rotated_token(tmp_
             (tmp_path / "token").write_text(server.rotate_token(), encoding="utf-8")
             await _write(client)
         assert _stored(server) == "1"
+
+
+async def test_the_lease_is_read_while_all_patches_and_fresh_reads_hang(
+    server: EmbeddedKubernetes, client: KubeClient
+) -> None:
+    parallel = client.settings.parallel_patches
+    faults = server.faults
+    silent = [faults.silence(verb="patch", times=None), faults.silence(verb="list", resource="pods", times=None)]
+    hanging = [asyncio.ensure_future(_write(client)) for _ in range(parallel)]
+    hanging += [asyncio.ensure_future(client.list_node_pods("n")) for _ in range(parallel)]
+    await eventually(lambda: sum(fault.hits for fault in silent) == 2 * parallel)
+    with pytest.raises(errors.NotFoundError):
+        await client.get_lease("absent", "default")
+    assert not any(task.done() for task in hanging)
+    for task in hanging:
+        task.cancel()
+    await asyncio.gather(*hanging, return_exceptions=True)

@@ -37,4 +37,6 @@ class KubernetesSettings(Section):
         le=300,
         description="Longest wait between two tries to reach the API server, seconds; jitter is added.",
     )
-    parallel_patches: int = Field(32, ge=1, le=256, description="Node patches in flight at once.")
+    parallel_patches: int = Field(
+        32, ge=1, le=256, description="Node patches in flight at once; as many fresh reads of nodes may be beside them."
+    )
