@@ -14,7 +14,6 @@ wait. No clock, no I/O.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import NamedTuple
 
 from batch_resources.demand.placement import Placement, may_run, named_nodes
 from batch_resources.demand.queues import Placements, Queue
@@ -29,12 +28,11 @@ _PARTS = 10
 """Distances are compared in tenths of what a node could give; koord-manager publishes steps of that size at once."""
 
 
-class _Candidate(NamedTuple):
-    """Hold a node that could serve a pod; the least is taken first."""
+_Candidate = tuple[bool, int, str]
+"""Whether the node's boundary is at rest, how many parts it has to move, the name; the least is taken first.
 
-    is_at_rest: bool
-    parts_to_move: int
-    name: str
+A bare tuple: one is made for every node that a kind of pods looks at.
+"""
 
 
 class Assignment:
@@ -164,8 +162,8 @@ class Assignment:
             return
         pods = list(queue.pods)[::-1]  # the first to come is the last of the list, where it is cheap to take off
         for moves in (False, True):
-            for candidate in fitting:
-                for pod in self._fill(shape, queue, candidate.name, pods, moves=moves):
+            for _, _, name in fitting:
+                for pod in self._fill(shape, queue, name, pods, moves=moves):
                     del queue.pods[pod]
                 if not pods:
                     del self._queues[shape]
@@ -204,7 +202,7 @@ class Assignment:
             if may_run(placement, room.host):
                 cpu_free, memory_free = now.cpu_milli - load.cpu_milli, now.memory_bytes - load.memory_bytes
                 parts = _parts(cpu, cpu_free, most.cpu_milli) + _parts(memory, memory_free, most.memory_bytes)
-                yield _Candidate(is_at_rest=cpu_free >= 0 and memory_free >= 0, parts_to_move=parts, name=name)
+                yield cpu_free >= 0 and memory_free >= 0, parts, name
 
     def _leave(self, pod: str, shape: Shape) -> bool:
         """Take a pod off the node on which it is served; False where it is not served."""
@@ -245,5 +243,5 @@ class Assignment:
 
 def _parts(asked: int, free: int, most: int) -> int:
     """Give how much further the boundary has to move for one resource, in parts of what the node could give."""
-    short = asked - max(free, 0)
+    short = asked - free if free > 0 else asked
     return 0 if short <= 0 else -(-short * _PARTS // most)
