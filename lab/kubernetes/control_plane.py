@@ -48,6 +48,7 @@ class ControlPlane:
         self.etcd = group.add(self._etcd_command(binaries))
         self.api_server = group.add(self._api_server_command(binaries))
         self.scheduler = group.add(self._scheduler_command(binaries))
+        self._survived_by_scheduler = 0
 
     @property
     def admin_token(self) -> str:
@@ -65,7 +66,13 @@ class ControlPlane:
         self.start_scheduler()
 
     def revive(self) -> None:
-        """Start what does not run and let frozen servers go on."""
+        """Start what does not run and let frozen servers go on.
+
+        A scheduler that lived through an outage is started anew: it tries its watches again after up to half a minute
+        only, and until then places pods on nodes that are gone.
+        """
+        if self._interruptions() != self._survived_by_scheduler:
+            self.scheduler.kill()
         for process, start in (
             (self.etcd, self.start_etcd),
             (self.api_server, self.start_api_server),
@@ -85,7 +92,11 @@ class ControlPlane:
 
     def start_scheduler(self) -> None:
         """Start the scheduler and wait for its health."""
+        self._survived_by_scheduler = self._interruptions()
         self._start(self.scheduler, self._scheduler_health, ca_file=self._scheduler_certificate)
+
+    def _interruptions(self) -> int:
+        return self.etcd.interruptions + self.api_server.interruptions
 
     def stop_api_server(self, *, kill: bool = False) -> None:
         """Stop the API server; `start_api_server` brings it back on the same port."""

@@ -47,6 +47,8 @@ class ServerProcess:
         self.command = command
         self._launch = launch
         self._child: subprocess.Popen[bytes] | None = None
+        self.interruptions = 0
+        """How often it was stopped, killed or frozen; who is connected to it may have missed something since."""
 
     @property
     def name(self) -> str:
@@ -134,6 +136,7 @@ class ServerProcess:
         """Send a signal if the process lives."""
         pid = self.pid
         if pid is not None:
+            self.interruptions += number is not signal.SIGCONT
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 

@@ -80,6 +80,19 @@ def test_objects_survive_a_kill_of_the_api_server(lab: Lab, unique: Unique) -> N
     assert lab.objects.node(node)["metadata"]["name"] == node
 
 
+def test_a_tidied_lab_has_a_scheduler_that_missed_no_deletion(lab: Lab) -> None:
+    first = lab.kubernetes.scheduler.pid
+    lab.tidy()
+    assert lab.kubernetes.scheduler.pid == first
+    lab.kubernetes.api_server.pause()
+    lab.tidy()
+    second = lab.kubernetes.scheduler.pid
+    assert second not in {first, None}
+    lab.kubernetes.stop_etcd(kill=True)
+    lab.tidy()
+    assert lab.kubernetes.scheduler.pid not in {first, second, None}
+
+
 def test_node_metric_status_is_stored(lab: Lab, unique: Unique) -> None:
     name = unique("node")
     lab.objects.write_node_metric(name, {"updateTime": "2026-01-02T03:04:05Z", "nodeMetric": {"any": {"thing": 1}}})
