@@ -29,6 +29,7 @@ from nm_proxy.rendering.directory import Around, Rendered, render
 from nm_proxy.rendering.overlay import Overlay
 from nm_proxy.settings import NodeSettings
 from yarn_copilot.errors import ConfigError
+from yarn_copilot.hadoop.configuration import can_be_seen
 
 HOST_PID_NAMESPACE: Final = 0xEFFFFFFC
 """PROC_PID_INIT_INO: inode of the machine's first PID namespace (include/linux/proc_ns.h)."""
@@ -248,8 +249,7 @@ def _observe_recovery(settings: NodeSettings, overlay: Overlay | None, around: S
     if overlay is None or overlay.recovery_directory is None:
         return None
     directory = overlay.recovery_directory
-    # False too for a name that no file can have, and below a directory that may not be entered.
-    existing = next(path for path in (directory, *directory.parents) if os.path.exists(path))  # noqa: PTH110
+    existing = next(path for path in (directory, *directory.parents) if can_be_seen(path))
     volume = volume_of(existing.resolve(), around.mountinfo())
     return RecoveryFacts(
         directory=str(directory),

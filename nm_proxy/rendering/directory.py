@@ -9,7 +9,6 @@ a whole one.
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from yarn_copilot.hadoop.configuration import (
     CORE_FILE,
     SITE_FILE,
     Surroundings,
+    can_be_seen,
     core_site_of,
     read_values,
     site_file_of,
@@ -76,7 +76,7 @@ def render(settings: NodeSettings, around: Around) -> Rendered:
     conf_dir = settings.hadoop.conf_dir
     site_file = site_file_of(conf_dir, settings.hadoop.cluster)
     surroundings = Surroundings(environ=around.environ, system_properties={"user.name": around.user})
-    if not os.path.exists(site_file):  # noqa: PTH110 - False too for a name that no file can have
+    if not can_be_seen(site_file):
         raise ConfigError(f"{site_file}: does not exist; mount the Hadoop configuration there or set hadoop.conf_dir")
     values = read_values(site_file, surroundings, keys.DEFAULTS)
     overlay = build_overlay(values, settings, host_name=around.host_name, detection=around.detection)

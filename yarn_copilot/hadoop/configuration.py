@@ -260,20 +260,20 @@ def companion(path: Path, name: str) -> Path | None:
     """Find another file of a cluster: `<id>.<name>` beside `<id>.yarn-site.xml`, else the shared `<name>`."""
     prefix = path.name.removesuffix(SITE_FILE)
     for candidate in dict.fromkeys((path.with_name(prefix + name), path.with_name(name))):
-        if _exists(candidate):
+        if can_be_seen(candidate):
             return candidate
     return None
 
 
-def _exists(path: Path) -> bool:
-    """Tell whether a file can be seen: not one with a name that no file can have, nor in a directory closed to us."""
+def can_be_seen(path: Path) -> bool:
+    """Tell whether a file is there for us: not under a name that no file can have, nor in a directory closed to us."""
     return os.path.exists(path)  # noqa: PTH110 - Path.exists raises there
 
 
 def site_file_of(conf_dir: Path, cluster_id: str) -> Path:
     """Name the yarn-site.xml of a cluster."""
     own = conf_dir / f"{cluster_id}.{SITE_FILE}"
-    return own if cluster_id != DEFAULT_CLUSTER_ID or _exists(own) else conf_dir / SITE_FILE
+    return own if cluster_id != DEFAULT_CLUSTER_ID or can_be_seen(own) else conf_dir / SITE_FILE
 
 
 def _site_files(conf_dir: Path) -> list[Path]:
