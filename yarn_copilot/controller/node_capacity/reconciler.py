@@ -13,9 +13,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import islice
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from batch_resources.giving_way import Overcommit
@@ -47,8 +47,7 @@ _LEAST_TIMEOUT_SECONDS = 1.0
 """A timeout of 0 would kill before any ApplicationMaster is warned."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """Hold one update that waits.
 
     Attributes:

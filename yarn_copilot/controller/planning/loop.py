@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 
-from msgspec import structs
+from msgspec.structs import replace
 
 from batch_resources.ledger import ClaimAction, NodePlan
 from batch_resources.planner.policy import Mode, Policy
@@ -69,7 +68,7 @@ class PlanningLoop:
         if memory is None or memory.mode is policy.mode:
             return policy
         if self._other is None or self._other[0] is not policy:
-            self._other = (policy, structs.replace(policy, mode=memory.mode))
+            self._other = (policy, replace(policy, mode=memory.mode))
         return self._other[1]
 
     async def run(self, wait_for_complete_view: Callable[[], Awaitable[None]]) -> None:
