@@ -227,10 +227,15 @@ class Application:
         """
         deadline = time.monotonic() + timeout_seconds
         with self._changed:
-            while not condition():
+            while True:
+                # Looked at first: what is waited for may be the end itself, and it may come between two looks.
+                has_ended = not self._process.is_running
+                if condition():
+                    return
                 left = deadline - time.monotonic()
-                if left <= 0 or not self._process.is_running:
-                    raise LabError(f"{self.name}: {what}: not within {timeout_seconds:g} s; {self._summary()}")
+                if left <= 0 or has_ended:
+                    why = "its process has ended" if has_ended else f"not within {timeout_seconds:g} s"
+                    raise LabError(f"{self.name}: {what}: {why}; {self._summary()}")
                 self._changed.wait(min(left, 0.5))
 
     def _summary(self) -> str:

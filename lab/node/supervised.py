@@ -77,11 +77,12 @@ class Supervised:
         Raises:
             AssertionError: it did not within the deadline, or ended; with all that it wrote.
         """
-
         deadline = time.monotonic() + WAIT_SECONDS
-        while self.text().count(part) < count:
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                ended = self.process.returncode
+        while True:
+            ended = self.process.poll()  # before the look at its words, which are all there once it has ended
+            if self.text().count(part) >= count:
+                return
+            if ended is not None or time.monotonic() > deadline:
                 raise AssertionError(f"never wrote {part!r} {count} times; its code is {ended}\n{self.text()}")
             time.sleep(0.005)
 
