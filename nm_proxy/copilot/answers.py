@@ -35,7 +35,10 @@ class Information(Struct, frozen=True):
 
 
 class Health(Struct, frozen=True, rename="camel"):
-    """Say that this program works, and how the NodeManager answers it."""
+    """Say that this program works, and how the NodeManager answers it.
+
+    The published server answers the text "ok" in its place; its client looks at the status alone.
+    """
 
     status: str
     node_manager: str

@@ -111,7 +111,8 @@ class _Endpoints:
 
 
 def _unknown(container_id: str) -> web.Response:
-    return json_answer(answers.Problem(f"no processes of {container_id} are in a cgroup here"), 404)
+    """Answer 400, the published server's status for a container that it does not know."""
+    return json_answer(answers.Problem(f"no processes of {container_id} are in a cgroup here"), 400)
 
 
 def _only(allowed_uids: Collection[int]) -> Middleware:

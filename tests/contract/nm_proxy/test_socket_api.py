@@ -59,13 +59,17 @@ async def test_lists_containers_with_what_a_caller_needs_to_rank_them(tmp_path: 
         assert (await one.call("GET", f"/v1/container?containerID={container_id(2)}"))[1] == task
 
 
-async def test_a_container_that_nobody_knows_is_404(tmp_path: Path) -> None:
+async def test_a_container_that_nobody_knows_is_400_with_its_name(tmp_path: Path) -> None:
     async with running(tmp_path) as one:
-        status, answer = await one.call("GET", f"/v1/container?containerID={container_id(9)}")
-        assert status == 404
-        assert container_id(9) in answer["error"]
-        assert (await one.call("GET", "/v1/container"))[0] == 400
-        assert (await one.call("POST", "/v1/killContainer", {"containerID": container_id(9)}))[0] == 404
+        for status, answer in (
+            await one.call("GET", f"/v1/container?containerID={container_id(9)}"),
+            await one.call("POST", "/v1/killContainer", {"containerID": container_id(9)}),
+        ):
+            assert status == 400
+            assert answer["error"] == f"no processes of {container_id(9)} are in a cgroup here"
+        status, answer = await one.call("GET", "/v1/container")
+        assert status == 400
+        assert "containerID is missing" in answer["error"]
 
 
 @pytest.mark.parametrize("kind", ["v1", "v2"])
