@@ -40,6 +40,8 @@ NO_LEGACY_HANDLER: Final = "org.apache.hadoop.yarn.server.nodemanager.util.Defau
 FIXED_PORT: Final = 8041
 """The usual port of a NodeManager; Hadoop's own default is a new one at each start."""
 TRACKER_PORT: Final = 8031
+WEB_PORT: Final = 8042
+WEB_HTTPS_PORT: Final = 8044
 
 DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
     {

@@ -102,21 +102,18 @@ def build_overlay(
 
 def _identity(values: HadoopConfiguration, settings: NodeSettings, host_name: str) -> tuple[str, int]:
     host, port = settings.identity.host_name, settings.identity.port
-    written_host, written_port = _split(values, keys.ADDRESS)
-    if host is None and not is_wildcard(written_host):
-        host = written_host
-    return host or host_name, port or written_port or keys.FIXED_PORT
+    written = _address(values, keys.ADDRESS, default_port=0)
+    if host is None and not written.is_wildcard:
+        host = written.host
+    return host or host_name, port or written.port or keys.FIXED_PORT
 
 
-def _split(values: HadoopConfiguration, key: str) -> tuple[str, int]:
-    """Read host:port where the port may be 0 or missing."""
-    text = values.text(key) or ""
-    host, separator, port = text.rpartition(":")
-    if not separator or port.endswith("]"):
-        host, port = text, "0"
-    if not (port.isascii() and port.isdigit() and int(port) <= 65_535):
-        values.fail(key, "is not host:port")
-    return host.removeprefix("[").removesuffix("]"), int(port)
+def _address(values: HadoopConfiguration, key: str, *, default_port: int) -> Address:
+    """Read an address of a server's own configuration, where port 0 is a free one."""
+    try:
+        return Address.parse(values.text(key) or "", default_port=default_port, lowest_port=0)
+    except ValueError as error:
+        values.fail(key, str(error))
 
 
 def _recovery_directory(values: HadoopConfiguration, settings: NodeSettings) -> Path | None:
@@ -172,11 +169,11 @@ def _cgroups(values: HadoopConfiguration, settings: NodeSettings, detection: Det
 
 def _web_url(values: HadoopConfiguration, host: str) -> str:
     is_https = values.text(yarn_keys.HTTP_POLICY) == "HTTPS_ONLY"
-    key = keys.WEB_HTTPS_ADDRESS if is_https else keys.WEB_ADDRESS
-    written, port = _split(values, key)
+    key, default_port = (keys.WEB_HTTPS_ADDRESS, keys.WEB_HTTPS_PORT) if is_https else (keys.WEB_ADDRESS, keys.WEB_PORT)
+    written = _address(values, key, default_port=default_port)
     # Without a host of its own the web application follows the host name that is rendered.
-    own = host if not values.is_set(key) or "${yarn.nodemanager.hostname}" in (values.raw(key) or "") else written
-    address = Address(_LOOPBACK if is_wildcard(own) else own, port)
+    own = host if not values.is_set(key) or "${yarn.nodemanager.hostname}" in (values.raw(key) or "") else written.host
+    address = Address(_LOOPBACK if is_wildcard(own) else own, written.port)
     return f"{'https' if is_https else 'http'}://{address}"
 
 
@@ -192,5 +189,8 @@ def _tracker_ports(values: HadoopConfiguration) -> frozenset[int]:
     ports = set()
     for rm_id in ids:
         key = f"{keys.TRACKER_ADDRESS}.{rm_id}" if rm_id else keys.TRACKER_ADDRESS
-        ports.add(_split(values, key)[1] if values.raw(key) else keys.TRACKER_PORT)
+        if values.raw(key) is None:
+            ports.add(keys.TRACKER_PORT)
+        else:
+            ports.add(_address(values, key, default_port=keys.TRACKER_PORT).port)
     return frozenset(port or keys.TRACKER_PORT for port in ports)

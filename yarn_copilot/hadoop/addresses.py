@@ -34,11 +34,16 @@ class Address(Struct, frozen=True):
         return is_wildcard(self.host)
 
     @classmethod
-    def parse(cls, text: str, *, default_port: int | None = None) -> Address:
+    def parse(cls, text: str, *, default_port: int | None = None, lowest_port: int = 1) -> Address:
         """Read `host:port`, `[ipv6]:port` or, with a default port, `host`; `scheme://` before it has no meaning.
 
+        Args:
+            text: as in a file.
+            default_port: taken where none is written.
+            lowest_port: 0 where a server reads its own address, for which 0 is a free port.
+
         Raises:
-            ValueError: the host is empty or none, or the port is missing or outside 1..65535.
+            ValueError: the host is empty or none, or the port is missing or outside lowest_port..65535.
         """
         stripped = text.strip()
         shown = repr(stripped[:_SHOWN_CHARACTERS])
@@ -48,8 +53,8 @@ class Address(Struct, frozen=True):
             if default_port is None:
                 raise ValueError(f"{shown} has no port")
             port_text = str(default_port)
-        if not (port_text.isascii() and port_text.isdigit() and 1 <= int(port_text) <= 65535):
-            raise ValueError(f"{shown} has no port between 1 and 65535")
+        if not (port_text.isascii() and port_text.isdigit() and lowest_port <= int(port_text) <= 65535):
+            raise ValueError(f"{shown} has no port between {lowest_port} and 65535")
         return cls(host, int(port_text))
 
 

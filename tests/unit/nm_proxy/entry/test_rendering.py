@@ -31,6 +31,9 @@ MEMORY, VCORES = "yarn.nodemanager.resource.memory-mb", "yarn.nodemanager.resour
         pytest.param(
             {keys.ADDRESS: "a.b:7"}, {"identity": {"host_name": "c.d", "port": 9}}, "c.d", 9, id="settings win"
         ),
+        pytest.param({keys.ADDRESS: "http://a.b:7"}, {}, "a.b", 7, id="a scheme has no meaning"),
+        pytest.param({keys.ADDRESS: "hdfs://a.b"}, {}, "a.b", 8041, id="a scheme and no port"),
+        pytest.param({keys.ADDRESS: "[fd00::3]:7"}, {}, "fd00::3", 7, id="brackets"),
         pytest.param({}, {"identity": {"host_name": "fd00::3"}}, "fd00::3", 8041, id="address of version 6"),
     ],
 )
@@ -45,11 +48,19 @@ def test_the_identity_is_fixed(
     assert overlay.properties[keys.HOSTNAME] == host
 
 
-def test_an_address_without_a_number_is_refused_by_file_and_key(tmp_path: Path) -> None:
-    write_site(tmp_path / "conf/yarn-site.xml", {keys.ADDRESS: "a.b:port"})
-    with pytest.raises(
-        ConfigError, match=r"yarn-site\.xml: yarn\.nodemanager\.address = 'a\.b:port': is not host:port"
-    ):
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        pytest.param("a.b:port", "has no port between 0 and 65535", id="no number"),
+        pytest.param("a.b:65536", "has no port between 0 and 65535", id="no port"),
+        pytest.param(":8041", "has no host", id="no host"),
+        pytest.param("fd00::3:8041", "has several colons", id="no brackets"),
+        pytest.param("a.b:7/x", "has no port", id="a path without a scheme"),
+    ],
+)
+def test_an_address_that_hadoop_refuses_is_refused_by_file_and_key(tmp_path: Path, address: str, reason: str) -> None:
+    write_site(tmp_path / "conf/yarn-site.xml", {keys.ADDRESS: address})
+    with pytest.raises(ConfigError, match=rf"yarn-site\.xml: yarn\.nodemanager\.address = '{address}': .*{reason}"):
         rendered(tmp_path)
 
 
@@ -132,7 +143,14 @@ def test_recovery(
         pytest.param({keys.WEB_ADDRESS: "0:9042"}, "http://127.0.0.1:9042", id="all addresses, written short"),
         pytest.param({keys.WEB_ADDRESS: "${yarn.nodemanager.hostname}:9042"}, f"http://{HOST}:9042", id="reference"),
         pytest.param({keys.WEB_ADDRESS: "w.x:1"}, "http://w.x:1", id="theirs"),
+        pytest.param({keys.WEB_ADDRESS: "https://w.x:1/ui"}, "http://w.x:1", id="a scheme has no meaning"),
+        pytest.param({keys.WEB_ADDRESS: "w.x"}, "http://w.x:8042", id="no port"),
         pytest.param({"yarn.http.policy": "HTTPS_ONLY", keys.WEB_HTTPS_ADDRESS: "w.x:2"}, "https://w.x:2", id="TLS"),
+        pytest.param(
+            {"yarn.http.policy": "HTTPS_ONLY", keys.WEB_HTTPS_ADDRESS: "w.x"},
+            "https://w.x:8044",
+            id="TLS without a port",
+        ),
     ],
 )
 def test_the_agent_looks_where_the_pages_are(tmp_path: Path, properties: dict[str, str], url: str) -> None:
@@ -146,11 +164,12 @@ def test_knows_where_heartbeats_go(tmp_path: Path) -> None:
         tmp_path / "conf/yarn-site.xml",
         {
             "yarn.resourcemanager.ha.enabled": "true",
-            "yarn.resourcemanager.ha.rm-ids": "a,b",
+            "yarn.resourcemanager.ha.rm-ids": "a,b,c",
             f"{tracker}.a": "rm-a:9031",
+            f"{tracker}.c": "rpc://rm-c:9032",
         },
     )
-    assert rendered(tmp_path).overlay.tracker_ports == {9031, 8031}
+    assert rendered(tmp_path).overlay.tracker_ports == {9031, 8031, 9032}
 
 
 def test_local_directories_are_plain_paths(tmp_path: Path) -> None:
