@@ -9,9 +9,12 @@ import pytest
 
 from lab.embedded.kubernetes import EmbeddedKubernetes
 from tests.contract.kube.backend import KubeBackend
+from tests.contract.kube.mirroring import QUICK, Sink, annotation
 from yarn_copilot.config.settings import KubernetesSettings
 from yarn_copilot.kube.client import KubeClient
 from yarn_copilot.kube.credentials import StaticCredentials
+from yarn_copilot.kube.model import Node
+from yarn_copilot.kube.reflector import NODES, Reflector
 
 
 @pytest.fixture
@@ -34,3 +37,16 @@ async def kube_backend(server: EmbeddedKubernetes) -> AsyncIterator[KubeBackend]
     """Give the embedded API server to the suites that also run against a real one."""
     async with KubeBackend(server.url, server.token, None) as backend:
         yield backend
+
+
+@pytest.fixture
+def sink() -> Sink:
+    """Give where a mirror is recorded."""
+    return Sink()
+
+
+@pytest.fixture
+def reflector(server: EmbeddedKubernetes, client: KubeClient, sink: Sink) -> Reflector[Node, str | None]:
+    """Give a reflector of the Nodes, of which there is one."""
+    server.objects.create_node("a", annotations={"k": "0"})
+    return Reflector(client, NODES, reduce=annotation, sink=sink, options=QUICK)
