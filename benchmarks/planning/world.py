@@ -176,13 +176,13 @@ class World:
                         resource_manager=manager, addresses=(), heartbeat_seconds=1.0, scheduler=manager
                     )
                 },
-                leadership=SoleLeader(),
+                leadership=SoleLeader("one"),
                 events=_Silent(),
                 clock=clock,
                 metrics=Metrics(),
             ),
         )
-        self._reader = Reader(self.controller, identity="", version="", leader_identity=str, config=ConfigView)
+        self._reader = Reader(self.controller, identity="", version="", config=ConfigView)
         self.controller.leadership_changed(True, 1)
         self._fill()
 

@@ -182,6 +182,7 @@ async def _build(
     events = EventRecorder(client, about=place.about, instance=place.identity, clock=clock)
     events.is_muted = observes
     elector = None if observes else _elector(client, settings, place)
+    leadership = Observer() if observes else elector or SoleLeader(place.identity)
     clients = ClusterClients(settings.hadoop, clock, events)
     stack.push_async_callback(clients.aclose)
     clients.tell_broken(clusters.errors)
@@ -190,7 +191,7 @@ async def _build(
         Outside(
             kubernetes=client,
             clusters=clients.ports(clusters.clusters),
-            leadership=Observer() if observes else elector or SoleLeader(),
+            leadership=leadership,
             events=events,
             clock=clock,
             metrics=metrics,
@@ -204,7 +205,6 @@ async def _build(
         controller,
         identity=place.identity,
         version=program_version(),
-        leader_identity=lambda: elector.holder if elector else "" if observes else place.identity,
         config=teller.view,
     )
     metrics.set_table_source(reader.table)

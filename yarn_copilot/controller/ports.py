@@ -196,5 +196,9 @@ class Leadership(Protocol):
     def term(self) -> int:
         """Count terms: changes every time this process becomes leader; 0 before the first."""
 
+    @property
+    def holder(self) -> str:
+        """Name who leads, as far as this process has seen, "" where nobody does or it is unknown; for people."""
+
     def check(self) -> None:
         """Raise `NotLeaderError` unless the lease is ours for at least one more call deadline."""

@@ -49,14 +49,12 @@ class Reader:
         *,
         identity: str,
         version: str,
-        leader_identity: Callable[[], str],
         config: Callable[[], ConfigView],
     ) -> None:
-        """Take what only `cli` knows: names, version, the lease's holder, the state of the configuration."""
+        """Take what only `cli` knows: name, version, the state of the configuration."""
         self._controller = controller
         self._identity = identity
         self._version = version
-        self._leader_identity = leader_identity
         self._config = config
 
     def controller(self) -> ControllerView:
@@ -68,7 +66,7 @@ class Reader:
             identity=self._identity,
             leader=outside.leadership.is_leader,
             term=outside.leadership.term,
-            leader_identity=self._leader_identity(),
+            leader_identity=outside.leadership.holder,
             ready=not missing,
             ready_missing=missing,
             stuck=controller.stuck(),

@@ -336,6 +336,10 @@ class SoleLeader:
     is_leader: bool = True
     term: int = 1
 
+    def __init__(self, identity: str) -> None:
+        """Lead under a name."""
+        self.holder = identity
+
     def check(self) -> None:
         """Never raise."""
 
@@ -345,6 +349,7 @@ class Observer:
 
     is_leader: bool = False
     term: int = 0
+    holder: str = ""
 
     def check(self) -> None:
         """Refuse every write."""

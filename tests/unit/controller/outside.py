@@ -35,6 +35,7 @@ class LeadershipSwitch:
     def __init__(self) -> None:
         self.is_leader = True
         self.term = 1
+        self.holder = "one"
         self.checks_left: int | None = None
         """Checks that still pass; None: all."""
 

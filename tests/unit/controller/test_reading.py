@@ -120,6 +120,9 @@ async def test_the_replica_says_whether_it_is_ready_and_leads() -> None:
         view = world.reader.controller()
         assert (view.leader, view.term, view.ready, view.ready_missing, view.mode) == (True, 1, True, [], "shared")
         assert view.kubernetes_age_seconds is not None
+        world.leadership.is_leader, world.leadership.holder = False, "two"
+        view = world.reader.controller()
+        assert (view.identity, view.leader, view.leader_identity) == ("one", False, "two")
         assert b"yarn_copilot_ready 1.0" in world.metrics.render()
 
 

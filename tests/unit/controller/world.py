@@ -259,9 +259,7 @@ class World:
     @property
     def reader(self) -> Reader:
         """Read the controller as the API does."""
-        return Reader(
-            self.controller, identity="one", version="1", leader_identity=lambda: "one", config=lambda: ConfigView()
-        )
+        return Reader(self.controller, identity="one", version="1", config=lambda: ConfigView())
 
 
 def entry(text: str | None) -> tuple[int, int] | None:

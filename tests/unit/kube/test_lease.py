@@ -13,7 +13,7 @@ import pytest
 from tests.unit.kube.lease_store import MemoryLeases
 from tests.unit.kube.manual_clock import ManualClock, settle
 from yarn_copilot.kube.errors import NotLeaderError
-from yarn_copilot.kube.lease import LeaseElector, LeaseSettings, SoleLeader, micro_time
+from yarn_copilot.kube.lease import LeaseElector, LeaseSettings, Observer, SoleLeader, micro_time
 from yarn_copilot.kube.model import Lease, LeaseSpec, ObjectMeta
 
 Start = Callable[..., LeaseElector]
@@ -363,10 +363,16 @@ async def test_no_history_has_two_leaders() -> None:
 
 
 def test_a_sole_leader_always_leads() -> None:
-    leader = SoleLeader()
+    leader = SoleLeader("one")
     leader.check()
-    assert leader.is_leader
-    assert leader.term == 1
+    assert (leader.is_leader, leader.term, leader.holder) == (True, 1, "one")
+
+
+def test_an_observer_never_leads() -> None:
+    observer = Observer()
+    with pytest.raises(NotLeaderError):
+        observer.check()
+    assert (observer.is_leader, observer.term, observer.holder) == (False, 0, "")
 
 
 def test_times_are_written_as_the_api_server_reads_them() -> None:
