@@ -20,6 +20,8 @@ from yarn_copilot.errors import YarnCopilotError
 logger = logging.getLogger(__name__)
 
 _FAILURE_WAIT_SECONDS = 1.0
+_WATCH_WAIT_SECONDS = 1.0
+"""A read that waits for the watch is looked at again after so long, should no version of the Node bring it up."""
 
 
 class FreshReads:
@@ -83,7 +85,10 @@ class FreshReads:
     async def read_node(self, name: str) -> None:
         """Read one node and keep what it gave."""
         memory = self._book.memory(name)
-        if memory is None or self._gate.why_not_yarn():
+        if memory is None:
+            return
+        if self._gate.why_not_yarn():
+            self._gate.was_refused = True
             return
         self._on_step(Step.READ_BEGUN, name)
         began_at = self._clock.monotonic()
@@ -100,5 +105,7 @@ class FreshReads:
         read = FreshRead(requested=requested, facts=facts, began_at=began_at)
         if self._book.memory(name) is memory and facts.uid == memory.uid and memory.permissions.take_read(read):
             self._dirty.mark(name)
+        else:
+            self._dirty.mark_at(name, self._clock.monotonic() + _WATCH_WAIT_SECONDS)
         self._on_step(Step.READ_DONE, name)
         self._metrics.observe_cycle("fresh_reads", self._clock.monotonic() - began_at)

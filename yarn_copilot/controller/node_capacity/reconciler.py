@@ -88,7 +88,8 @@ class CapacityReconciler:
         self._on_sent = on_sent
         self._on_refused = on_refused
         self.decide_again: Callable[[Wanted], Wanted | None] = lambda wanted: wanted
-        """Gives what to send now, right before the call; None when it has become unnecessary or unsafe."""
+        """Gives what to send now, right before the call; None when it has become unnecessary or unsafe, and then the
+        node is planned again, since nothing else need happen there."""
         self._wanted: dict[ManagerKey, Wanted] = {}
         self._wake = asyncio.Event()
         self._answers_again = asyncio.Event()
@@ -147,8 +148,14 @@ class CapacityReconciler:
     def _take(self) -> dict[ManagerKey, Wanted]:
         """Take the updates of one call; what waits for a later one may still be replaced or withdrawn."""
         keys = list(islice(self._wanted, self.nodes_per_call))
-        taken = [(key, self._wanted.pop(key)) for key in keys]
-        return {key: wanted for key, wanted in taken if self._is_current(wanted)}
+        current = {}
+        for key in keys:
+            wanted = self._wanted.pop(key)
+            if self._is_current(wanted):
+                current[key] = wanted
+            else:
+                self._dirty.mark(wanted.node)
+        return current
 
     def _give_up(self) -> None:
         """Send nothing of what waits: writing is not allowed now."""
@@ -175,6 +182,9 @@ class CapacityReconciler:
             again = self.decide_again(wanted)
             if again is not None:
                 decided[key] = again
+            else:
+                # What the update rested on has gone by while it waited, like a fresh read that is too old by now.
+                self._dirty.mark(wanted.node)
         return decided
 
     def _is_current(self, wanted: Wanted) -> bool:

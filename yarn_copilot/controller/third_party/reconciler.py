@@ -194,8 +194,10 @@ class ClaimReconciler:
         facts, ours = self._reduce_node(node), memory.claim
         memory.permissions.learn_counter(facts)
         self._book.lag.note_known(facts.version, now=self._clock.monotonic())
-        if memory.mode is Mode.STRICT:
-            self.withdraw(memory.name)  # what was submitted meanwhile rests on the version before; it is planned again
+        if memory.mode is Mode.STRICT and memory.name in self._waiting:
+            # What was submitted meanwhile rests on the version before, so it is planned again.
+            self.withdraw(memory.name)
+            self._dirty.mark(memory.name)
         ours.note_landed(claim, facts.version)
         ours.possible = ()
         self._nodes.learned(facts.name, facts)
