@@ -105,16 +105,21 @@ def unconfirmed(sends: Sends) -> Sends:
     return tuple(send for send in sends if not send.is_confirmed)
 
 
-def changes_value(outstanding: Sends, capacity: YarnResources | None, resources: YarnResources) -> bool:
+def changes_value(sends: Sends, capacity: YarnResources | None, resources: YarnResources) -> bool:
     """Tell whether an update to this value would leave something else than what is there, or is on its way.
 
+    An older update that may still land is no reason to repeat a newest one that was read back: should it land, the
+    next read shows it. Repeated at every read until then, the value would never be proven.
+
     Args:
-        outstanding: the sends that may not have landed yet, see `unconfirmed`.
+        sends: what is outstanding, confirmed or not.
         capacity: the value as last read; None when it is unknown.
         resources: what would be sent.
     """
-    differs = resources != capacity or bool(outstanding)
-    return differs and not is_under_way(outstanding, resources)
+    if sends and sends[-1].resources == resources and sends[-1].is_confirmed:
+        return resources != capacity
+    outstanding = unconfirmed(sends)
+    return (resources != capacity or bool(outstanding)) and not is_under_way(outstanding, resources)
 
 
 def all_show(sends: Sends, read: YarnResources) -> bool:

@@ -114,7 +114,7 @@ def _sends(way: GivingWay, manager: ManagerObservation, plan: ManagerPlan) -> bo
         return False
     if way.value == plan.next_value:
         return plan.sends_update
-    return plan.sends_update and changes_value(unconfirmed(manager.sends), manager.capacity, way.value)
+    return plan.sends_update and changes_value(manager.sends, manager.capacity, way.value)
 
 
 def _kill_ask(

@@ -227,7 +227,7 @@ def _manager_plan(
     differs = changes_something(amounts[0].managers[index], cpu) or changes_something(
         amounts[1].managers[index], memory
     )
-    sends = differs and changes_value(unconfirmed(manager.sends), manager.capacity, value)
+    sends = differs and changes_value(manager.sends, manager.capacity, value)
     return replace(wished, sends_update=sends, update=value, holds=holds)
 
 

@@ -20,7 +20,7 @@ from benchmarks.workers.process import Worker
 from lab.errors import LabError
 from lab.processes.progress import Progress
 
-_TIMEOUT_SECONDS: Final = 240.0
+_TIMEOUT_SECONDS: Final = 600.0
 _MIB: Final = 1 << 20
 
 

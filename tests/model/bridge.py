@@ -232,6 +232,10 @@ class Bridge:
         return replace(decision, capacities=capacities)
 
     def _is_worth_sending(self, side: YarnPart, manager: ManagerAmounts, value: int) -> bool:
-        if sends.is_under_way(sends.unconfirmed(side.known.sends), _yarn(value)):
+        known = side.known
+        if sends.is_under_way(sends.unconfirmed(known.sends), _yarn(value)):
             return False
-        return self.repeats or changes_something(manager, value)
+        if self.repeats:
+            return True
+        capacity = None if known.capacity is None else _yarn(known.capacity)
+        return changes_something(manager, value) and sends.changes_value(known.sends, capacity, _yarn(value))

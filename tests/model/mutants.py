@@ -30,6 +30,25 @@ class TrustsThePodView(Bridge):
         return replace(super().node(part, managers), requested=0)
 
 
+class FallsWithoutAFreshRead(Bridge):
+    """Lower a capacity to a value above the use although nothing fresh is known of the pods.
+
+    What looks like a fall is a growth where a restart, a failover or an older message has lowered it unseen.
+    """
+
+    def decide(self, part: KubernetesPart, yarn: tuple[YarnPart, ...], goals: tuple[int, ...]) -> Decision:
+        decision = super().decide(part, yarn, goals)
+        if part.origin < 0:
+            return decision
+        managers = [self.manager(side, goal) for side, goal in zip(yarn, goals, strict=True)]
+        falls = (
+            manager.goal if value is None and self.floor <= manager.goal < manager.lowest else value
+            for manager, value in zip(managers, decision.capacities, strict=True)
+        )
+        may_send = [side.may_send and side.known.capacity is not None for side in yarn]
+        return replace(decision, capacities=tuple(v if may else None for v, may in zip(falls, may_send, strict=True)))
+
+
 class SettlesWhileTheConditionHolds(Bridge):
     """Start the settle clock when `A <= O - T` becomes true, instead of at every fall of A."""
 

@@ -20,6 +20,8 @@ from tests.model.world import Late, World
         ),
         pytest.param(mutants.DoesNotSettle, [Late.SCHEDULER], id="no settle time, stale scheduler"),
         pytest.param(mutants.DoesNotSettle, [Late.BIND], id="no settle time, slow binds"),
+        pytest.param(mutants.FallsWithoutAFreshRead, [Late.ORIGIN, Late.HEARTBEAT], id="unread fall over a failover"),
+        pytest.param(mutants.FallsWithoutAFreshRead, [Late.ORIGIN, Late.DOUBLE], id="unread fall, doubled message"),
         pytest.param(mutants.OverlooksGaps, [Late.WATCH, Late.BIND, Late.ORIGIN], id="a gap is no fall"),
         pytest.param(
             mutants.JudgesByTheLastCapacitySeen, [Late.ORIGIN, Late.WATCH], id="shrink judged by the last capacity seen"

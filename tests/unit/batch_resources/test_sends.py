@@ -70,3 +70,18 @@ def test_a_send_that_was_not_answered_before_the_newer_one_left_may_still_distur
     two = sends.mark_answered(sends.record_send(two, yarn(2, 2048), now=2.0), sent_at=2.0, now=2.5)
     assert sends.may_disturb_use(sends.confirm(two, yarn(2, 2048), read_began_at=3.0))
     assert not sends.may_disturb_use(())
+
+
+def test_a_value_that_was_read_back_is_not_repeated_because_an_older_update_may_still_land() -> None:
+    older = sends.Send(resources=yarn(15, 15360), sent_at=100.0, answered_at=100.1)
+    newest = sends.Send(resources=yarn(10, 10240), sent_at=100.2, answered_at=100.3, is_confirmed=True)
+    assert not sends.changes_value((older, newest), yarn(10, 10240), yarn(10, 10240))
+    assert sends.changes_value((older, newest), yarn(15, 15360), yarn(10, 10240)), "the older one landed over it"
+    assert sends.changes_value((older, newest), yarn(10, 10240), yarn(9, 10240))
+
+
+def test_a_value_is_sent_again_over_an_update_that_may_still_land() -> None:
+    other = sends.Send(resources=yarn(15, 15360), sent_at=100.0, answered_at=100.1)
+    assert sends.changes_value((other,), yarn(10, 10240), yarn(10, 10240))
+    same = sends.Send(resources=yarn(10, 10240), sent_at=100.2, answered_at=100.3)
+    assert not sends.changes_value((other, same), yarn(12, 10240), yarn(10, 10240)), "it is under way"

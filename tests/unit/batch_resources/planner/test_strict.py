@@ -55,6 +55,16 @@ def test_plans_a_node_on_which_one_resource_alone_lingers(lingering: BatchResour
     assert plan.managers[0].next_value == given
 
 
+def test_a_fall_that_makes_room_for_pods_waits_for_a_fresh_read() -> None:
+    gives = replace(ALL, boundary=replace(ALL.boundary, yarn_weight=1, kubernetes_weight=1))
+    full = _manager(capacity=yarn(20, 65536))
+    plan = plan_node(_node(full, permissions=_open(requested=None, requested_at=None)), gives, now=NOW)
+    assert plan.wants_fresh_read
+    assert not plan.managers[0].sends_update
+    read = plan_node(_node(full), gives, now=NOW)
+    assert (read.managers[0].sends_update, read.managers[0].next_value) == (True, yarn(10, 32768))
+
+
 def test_asks_for_a_fresh_read_when_one_resource_falls_below_its_use_and_the_other_stays() -> None:
     busy = _manager(capacity=yarn(20, 65536), used=yarn(12, 12288))
     fallen = node(batch(8000, 64)).origin
