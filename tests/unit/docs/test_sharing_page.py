@@ -54,6 +54,20 @@ def test_the_figures_of_real_servers_are_the_recorded_ones() -> None:
     assert f"{race['loads']} loads" in text
 
 
+def test_the_times_of_a_move_are_the_recorded_ones() -> None:
+    times = json.loads((RESULTS / "strict.json").read_text())["figures"]
+    paragraph = " ".join(PAGE.read_text().partition("How long a move takes")[2].partition("\n\n")[0].split())
+    assert f"gets it after {times['yarn_demand_to_usable_p50_seconds']:.0f} s" in paragraph
+    assert f"within {times['yarn_demand_to_usable_p99_seconds']:.1f} s" in paragraph
+    assert f"is bound after {times['kubernetes_demand_to_usable_p50_seconds']:.0f} s" in paragraph
+    assert times["steady_kubernetes_writes"] == times["steady_yarn_writes"] == 0
+    assert f"With {times['many_nodes']:,} nodes" in paragraph
+    assert f"published, after {times['many_first_convergence_seconds']:.0f} s" in paragraph
+    assert f"are out {times['many_shrink_sent_p50_seconds']:.0f} s" in paragraph
+    assert f"(99 of 100: {times['many_shrink_sent_p99_seconds']:.0f} s)" in paragraph
+    assert f"on offer to pods after {times['many_shrink_returned_seconds']:.0f} s" in paragraph
+
+
 def test_strict_hands_nothing_out_twice_and_shared_does() -> None:
     shared, strict = (int(row.split("|")[2]) for row in _gallery().rows)
     assert strict == 0 < shared
