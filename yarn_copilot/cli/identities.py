@@ -15,6 +15,7 @@ from yarn_copilot.hadoop.configuration import ClusterConfiguration
 from yarn_copilot.hadoop.kerberos import KerberosLogin
 from yarn_copilot.hadoop.rest.authentication import WebIdentity, token_file
 from yarn_copilot.hadoop.rest.negotiating import KerberosNegotiator
+from yarn_copilot.hadoop.sasl import token_services
 from yarn_copilot.hadoop.sasl.principals import Principal, user_of_principal
 from yarn_copilot.hadoop.sasl.tokens import RM_TOKEN_KIND, DelegationToken, read_token_file
 
@@ -26,12 +27,11 @@ def identity_of(cluster: ClusterConfiguration, hadoop: HadoopSettings) -> Identi
         ConfigError: the two do not fit, or a principal is malformed.
     """
     token_file = hadoop.token_file
-    addresses = [str(address) for address in cluster.client_addresses]
     return Identity(
         user=hadoop.user,
         proxy_user=hadoop.proxy_user,
         login=_login(hadoop),
-        read_token=None if token_file is None else functools.partial(_token, token_file, addresses),
+        read_token=None if token_file is None else functools.partial(_token, token_file, cluster),
         security=_security(cluster),
     )
 
@@ -104,14 +104,19 @@ def _login(hadoop: HadoopSettings) -> KerberosLogin:
     return KerberosLogin(principal, hadoop.kerberos_keytab, hadoop.kerberos_ticket_cache)
 
 
-def _token(path: Path, addresses: list[str]) -> DelegationToken:
-    """Choose a cluster's token; it is read for every connection, so that it can be renewed."""
+def _token(path: Path, cluster: ClusterConfiguration) -> DelegationToken:
+    """Choose a cluster's token; it is read for every connection, so that it can be renewed.
+
+    The only one there is serves whatever it names. Among several, names of hosts may have to be looked up.
+    """
     tokens = [token for token in read_token_file(path) if token.kind == RM_TOKEN_KIND]
-    fitting = [token for token in tokens if any(part in addresses for part in token.service.split(","))]
-    chosen = fitting or tokens
-    if len(chosen) != 1:
+    if len(tokens) == 1:
+        return tokens[0]
+    look_up = token_services.look_up_for(uses_ip=cluster.security.token_service_uses_ip)
+    fitting = token_services.fitting_tokens(tokens, cluster.client_addresses, look_up)
+    if len(fitting) != 1:
         raise ConfigError(
             f"{path}: has {len(tokens)} tokens of kind {RM_TOKEN_KIND}, "
-            f"{len(fitting)} of them for {', '.join(addresses)}"
+            f"{len(fitting)} of them for {', '.join(map(str, cluster.client_addresses))}"
         )
-    return chosen[0]
+    return fitting[0]

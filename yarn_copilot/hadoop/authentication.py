@@ -110,7 +110,8 @@ async def authenticate(
         RemoteCallError: the server refused with another exception.
     """
     host = await canonical_host(address)
-    negotiation = Negotiation(identity.authenticators(host), allow_simple=identity.security.fallback_to_simple)
+    ways = await in_thread(lambda: identity.authenticators(host))  # reads a token's file and may look up names
+    negotiation = Negotiation(ways, allow_simple=identity.security.fallback_to_simple)
     decoder = framing.ResponseDecoder(max_frame_bytes=HANDSHAKE_FRAME_BYTES_MAX)
     writer.write(framing.connection_header(authentication=framing.AUTHENTICATION_SASL) + negotiation.start())
     while True:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run steps that block, such as waiting for a KDC, beside the event loop."""
+"""Run steps that block, such as waiting for a KDC or a name server, beside the event loop."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _Result = TypeVar("_Result")
 
 
 async def in_thread(step: Callable[[], _Result]) -> _Result:
-    """Run a step that may wait for a KDC in a thread of its own.
+    """Run a step that may wait for a KDC or a name server in a thread of its own.
 
-    A daemon: a silent KDC must hold neither the event loop nor its default threads, nor the end of the program.
+    A daemon: a silent server must hold neither the event loop nor its default threads, nor the end of the program.
     """
     loop = asyncio.get_running_loop()
     waiter: asyncio.Future[_Result] = loop.create_future()
@@ -38,7 +38,7 @@ async def in_thread(step: Callable[[], _Result]) -> _Result:
         with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(tell, outcome)
 
-    threading.Thread(target=run, name="kerberos", daemon=True).start()
+    threading.Thread(target=run, name="handshake", daemon=True).start()
     return await waiter
 
 

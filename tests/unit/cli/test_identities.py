@@ -25,9 +25,9 @@ from yarn_copilot.hadoop.sasl.principals import Principal
 from yarn_copilot.hadoop.sasl.protection import Protection
 
 
-def cluster(**asked: Any) -> ClusterConfiguration:
+def cluster(host: str = "rm", **asked: Any) -> ClusterConfiguration:
     """Describe a cluster whose files ask for something."""
-    addresses = ResourceManagerAddresses(rm_id="", client=Address("rm", 8032), admin=Address("rm", 8033))
+    addresses = ResourceManagerAddresses(rm_id="", client=Address(host, 8032), admin=Address(host, 8033))
     return ClusterConfiguration(id="c", resource_managers=(addresses,), security=SecurityConfiguration(**asked))
 
 
@@ -132,22 +132,35 @@ def token_file(path: Path, *services: str, kind: str = "RM_DELEGATION_TOKEN") ->
     return path
 
 
-@pytest.mark.parametrize("services", [("rm:8032",), ("other:8032", "x:1,rm:8032"), ("10.0.0.1:8032",)])
+@pytest.mark.parametrize("services", [("localhost:8032",), ("other:8032", "x:1,localhost:8032"), ("10.0.0.1:8032",)])
 def test_token_of_the_cluster_is_chosen_for_each_connection(tmp_path: Path, services: tuple[str, ...]) -> None:
     path = token_file(tmp_path / "tokens", *services)
-    identity = identity_of(cluster(), HadoopSettings(token_file=path))
+    identity = identity_of(cluster("localhost"), HadoopSettings(token_file=path))
     assert identity.needs_handshake
-    assert [way.method for way in identity.authenticators("rm")] == ["TOKEN"]
+    assert [way.method for way in identity.authenticators("localhost")] == ["TOKEN"]
     path.unlink()
     with pytest.raises(errors.CredentialsError, match="tokens"):
-        identity.authenticators("rm")
+        identity.authenticators("localhost")
+
+
+@pytest.mark.parametrize("uses_ip", [True, False])
+def test_among_tokens_of_clusters_the_form_of_service_is_the_clusters(tmp_path: Path, uses_ip: bool) -> None:
+    path = token_file(tmp_path / "tokens", "10.0.0.9:8032", "127.0.0.1:8032")
+    asked = cluster("localhost", token_service_uses_ip=uses_ip)
+    identity = identity_of(asked, HadoopSettings(token_file=path))
+    if uses_ip:
+        assert [way.method for way in identity.authenticators("localhost")] == ["TOKEN"]
+    else:
+        with pytest.raises(errors.CredentialsError, match="0 of them for localhost:8032"):
+            identity.authenticators("localhost")
 
 
 @pytest.mark.parametrize(
-    ("services", "kind"), [(("a:1", "b:1"), "RM_DELEGATION_TOKEN"), (("rm:8032",), "HDFS_DELEGATION_TOKEN"), ((), "")]
+    ("services", "kind"),
+    [(("a:1", "b:1"), "RM_DELEGATION_TOKEN"), (("localhost:8032",), "HDFS_DELEGATION_TOKEN"), ((), "")],
 )
 def test_file_without_one_fitting_token_is_told(tmp_path: Path, services: tuple[str, ...], kind: str) -> None:
     path = token_file(tmp_path / "tokens", *services, kind=kind)
-    identity = identity_of(cluster(), HadoopSettings(token_file=path))
+    identity = identity_of(cluster("localhost"), HadoopSettings(token_file=path))
     with pytest.raises(errors.CredentialsError, match="RM_DELEGATION_TOKEN"):
-        identity.authenticators("rm")
+        identity.authenticators("localhost")
