@@ -17,7 +17,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -55,12 +55,13 @@ def ensure_interpreter(progress: Progress) -> Path:
     return cache.build_once("vm-interpreter", key, build) / "cpio"
 
 
-def write_image(target: Path, *, init: str, progress: Progress) -> None:
+def write_image(target: Path, *, init: str, carried: Mapping[str, Path], progress: Progress) -> None:
     """Write the whole file system.
 
     Args:
         target: file to write.
         init: module of the project whose `main` is process 1.
+        carried: files of this machine by their absolute path in the other one.
         progress: where to tell what takes long.
     """
     staging = target.with_suffix(".project")
@@ -75,6 +76,8 @@ def write_image(target: Path, *, init: str, progress: Progress) -> None:
         archive.add_tree(staging, PROJECT)
         for directory in ("/proc", "/sys", "/dev", "/tmp", "/root"):  # noqa: S108 - of the machine to be made
             archive.add_directory(directory)
+        for path, source in carried.items():
+            archive.add_file(source, path)
         paths = [PACKAGES, PROJECT]
         lines = (
             f"#!{_executable()} -Es",

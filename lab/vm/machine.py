@@ -62,13 +62,16 @@ def prepare(progress: Progress) -> None:
     ensure_interpreter(progress)
 
 
-def run_tests(arguments: Sequence[str], *, timeout_seconds: float, progress: Progress) -> dict[str, Verdict]:
+def run_tests(
+    arguments: Sequence[str], *, timeout_seconds: float, progress: Progress, carried: Mapping[str, Path] | None = None
+) -> dict[str, Verdict]:
     """Run pytest in a virtual machine.
 
     Args:
         arguments: for pytest, for example the path of a test file below the project's root; no blanks in them.
         timeout_seconds: the machine is ended then.
         progress: where to tell what takes long.
+        carried: files to put into the machine, by their absolute path there.
 
     Returns:
         A verdict for each test, by its name.
@@ -81,7 +84,7 @@ def run_tests(arguments: Sequence[str], *, timeout_seconds: float, progress: Pro
     try:
         folder = group.state.folder("machine")
         image, report = folder / "image", folder / "report.xml"
-        write_image(image, init="lab.vm.init", progress=progress)
+        write_image(image, init="lab.vm.init", carried=carried or {}, progress=progress)
         console = group.state.log_path("machine")
         machine = group.add(
             Command(name="machine", argv=_command(image, report, arguments, ensure_kernel(progress)), log_path=console)

@@ -7,7 +7,6 @@ import json
 import secrets
 import socket
 import ssl
-import subprocess
 import tempfile
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +22,7 @@ from lab.embedded.kubernetes.resource_types import NODE_METRICS, ResourceTypes
 from lab.embedded.kubernetes.scheduler import FirstFitScheduler
 from lab.embedded.kubernetes.store import Store
 from lab.embedded.kubernetes.writing import Writer
+from lab.processes.certificates import make_certificate
 
 
 class EmbeddedKubernetes:
@@ -64,7 +64,7 @@ class EmbeddedKubernetes:
     async def __aenter__(self) -> EmbeddedKubernetes:
         if self._tls:
             self._folder = tempfile.TemporaryDirectory(prefix="embedded-kubernetes-")
-            _make_certificate(Path(self._folder.name))
+            make_certificate(Path(self._folder.name))
         await self.start_api_server()
         return self
 
@@ -198,10 +198,3 @@ def _listen(port: int) -> socket.socket:
     listening.listen(1024)
     listening.setblocking(False)
     return listening
-
-
-def _make_certificate(folder: Path) -> None:
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    command += ["-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    command += ["-keyout", str(folder / "tls.key"), "-out", str(folder / "tls.crt")]
-    subprocess.run(command, check=True, capture_output=True)

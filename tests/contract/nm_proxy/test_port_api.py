@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-import subprocess
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 from batch_resources.resources import ZERO_BATCH, BatchResources
 from lab.embedded.node_manager.server import EmbeddedNodeManager
+from lab.processes.certificates import make_certificate
 from nm_proxy.copilot import port_api
 from nm_proxy.copilot.port_api import TokenError, TokenFile
 from nm_proxy.copilot.serving import ServerStartError
@@ -55,23 +55,11 @@ class Secrets:
         }
 
 
-def make_certificate(folder: Path, name: str = "tls") -> tuple[Path, Path]:
-    certificate, key = folder / f"{name}.crt", folder / f"{name}.key"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-         "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=DNS:copilot.yarn.svc,IP:127.0.0.1",
-         "-keyout", str(key), "-out", str(certificate)],
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
-    return certificate, key
-
-
 @pytest.fixture
 def secrets(tmp_path: Path) -> Secrets:
     folder = tmp_path / "secrets"
     folder.mkdir()
-    certificate, key = make_certificate(folder)
+    certificate, key = make_certificate(folder, also="DNS:copilot.yarn.svc")
     token = folder / "token"
     token.write_text(f"{TOKEN}\n")
     return Secrets(certificate, key, token)

@@ -12,22 +12,23 @@ from lab.cluster import Lab
 from lab.node.beside import agent_beside
 from lab.node.machine import Machine
 from lab.node.running_agent import RunningAgent
+from lab.processes.certificates import make_certificate
 from nm_proxy.agent import Agent
-from tests.contract.nm_proxy.test_port_api import TOKEN, make_certificate
+from tests.contract.nm_proxy.test_port_api import TOKEN
 from tests.lab.bridge import Unique
 from tests.lab.strict_busy import IN_USE, BusyNode, busy_node
 
 _LEFT: Final = 8
 _KILLED_SECONDS: Final = 60.0
 _NAME: Final = "copilot.yarn.svc"
-"""A name in the certificate that the tests make."""
+"""A name in the certificate."""
 
 
 class Secret:
     """Hold the files that the agent and the controller share."""
 
     def __init__(self, folder: Path) -> None:
-        self.certificate, self.key = make_certificate(folder)
+        self.certificate, self.key = make_certificate(folder, also=f"DNS:{_NAME}")
         self.token = folder / "token"
         self.token.write_text(TOKEN)
 

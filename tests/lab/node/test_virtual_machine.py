@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from lab.processes.certificates import make_certificate
 from lab.processes.progress import Progress
 from lab.vm.machine import Verdict, run_tests
+from tests.guest.carried import CERTIFICATE, KEY
 
 _FOLDER = Path(__file__).resolve().parents[2] / "guest"
 DEADLINE_SECONDS = 600.0
@@ -30,10 +32,11 @@ def names_in_the_guest() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def verdicts() -> dict[str, Verdict]:
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
     """Run the machine."""
+    carried = dict(zip((str(CERTIFICATE), str(KEY)), make_certificate(tmp_path_factory.mktemp("tls")), strict=True))
     arguments = ["tests/guest", "-q", "-rA", "-W", "error", "-o", "faulthandler_timeout=60", "--tb=short"]
-    return run_tests(arguments, timeout_seconds=DEADLINE_SECONDS, progress=Progress())
+    return run_tests(arguments, timeout_seconds=DEADLINE_SECONDS, progress=Progress(), carried=carried)
 
 
 @pytest.mark.timeout(DEADLINE_SECONDS + 120)

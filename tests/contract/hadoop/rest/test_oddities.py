@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -15,6 +14,7 @@ from aiohttp import web
 
 from lab.embedded.yarn import EmbeddedYarn
 from lab.embedded.yarn.web_service import EmbeddedWebService
+from lab.processes.certificates import make_certificate
 from lab.processes.ports import PortClaims
 from tests.contract.hadoop.rest.conftest import Connect
 from yarn_copilot.hadoop import errors
@@ -245,10 +245,7 @@ async def test_tls_to_a_plain_port_is_told(connect: Connect, service: EmbeddedWe
 
 def _self_signed(folder: Path) -> Path:
     """Make a certificate for 127.0.0.1 that is its own authority, with its key in one file."""
-    key, certificate = folder / "key.pem", folder / "certificate.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    command += ["-days", "1", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
-    subprocess.run([*command, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
+    certificate, key = make_certificate(folder)
     path = folder / "service.pem"
     path.write_bytes(key.read_bytes() + certificate.read_bytes())
     return path
