@@ -1,35 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the clients of YARN clusters, and let clusters come, change and go with the files of the Hadoop folder."""
+"""Make the clients of one YARN cluster, as its files and the settings say."""
 
 from __future__ import annotations
 
-import logging
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from yarn_copilot.cli.identities import identity_of, web_identity_of
-from yarn_copilot.cli.reloading import ControllerEvents
 from yarn_copilot.config.settings import HadoopSettings, Transport
-from yarn_copilot.controller.clusters import ClusterPort
 from yarn_copilot.controller.ports import ResourceManager
 from yarn_copilot.errors import ConfigError
 from yarn_copilot.hadoop.client import ResourceManagerClient
 from yarn_copilot.hadoop.configuration import ClusterConfiguration, Surroundings
-from yarn_copilot.hadoop.configuration_watching import WHOLE_DIRECTORY, ClusterChanges
 from yarn_copilot.hadoop.failover import MonotonicClock
 from yarn_copilot.hadoop.guarding import VersionGuard
 from yarn_copilot.hadoop.rest.client import RestResourceManagerClient
-from yarn_copilot.hadoop.rest.demand import PartitionDemandReader
-from yarn_copilot.hadoop.rest.scheduler import RestSchedulerReader
 from yarn_copilot.hadoop.rest.transport import WebOptions, WebTransport
-from yarn_copilot.observability.reasons import Reason
-
-logger = logging.getLogger(__name__)
 
 _VERSION_BYTES_MAX: Final = 1_048_576
-_NODE_BYTES_MAX: Final = 1_048_576
 
 
 def surroundings(hadoop: HadoopSettings, environ: Mapping[str, str]) -> Surroundings:
@@ -117,145 +106,3 @@ def resource_manager(cluster: ClusterConfiguration, hadoop: HadoopSettings, cloc
         return VersionGuard(inner, read_version=None, is_forced=force, clock=clock)
     web = RestResourceManagerClient(web_transport(cluster, hadoop, max_response_bytes=_VERSION_BYTES_MAX))
     return VersionGuard(inner, read_version=web.get_version, is_forced=force, clock=clock, close=web.aclose)
-
-
-class ClusterHolder(Protocol):
-    """Be the controller, as far as its clusters go."""
-
-    async def set_cluster(self, id_: str, port: ClusterPort) -> None:
-        """Add a cluster, or lead to one in another way."""
-
-    async def remove_cluster(self, id_: str) -> None:
-        """Forget a cluster."""
-
-
-@dataclass(slots=True)
-class _Told:
-    """Hold what a change ended with."""
-
-    good: list[str]
-    bad: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Clients:
-    """Hold what is open to one cluster."""
-
-    resource_manager: ResourceManager
-    scheduler: RestSchedulerReader | None
-    queues: RestResourceManagerClient | None
-    labels: ResourceManagerClient | None
-
-    async def aclose(self) -> None:
-        await self.resource_manager.aclose()
-        if self.labels is not None:
-            await self.labels.aclose()
-        if self.scheduler is not None:
-            await self.scheduler.aclose()
-        if self.queues is not None:
-            await self.queues.aclose()
-
-
-class ClusterClients:
-    """Own the clients of all clusters; belongs to one event loop."""
-
-    def __init__(self, hadoop: HadoopSettings, clock: MonotonicClock, events: ControllerEvents) -> None:
-        """Begin without clusters."""
-        self._hadoop = hadoop
-        self._clock = clock
-        self._events = events
-        self._open: dict[str, _Clients] = {}
-
-    def port(self, cluster: ClusterConfiguration) -> ClusterPort:
-        """Make a cluster's port; its client is closed by `aclose`, or when the cluster changes or goes.
-
-        Raises:
-            ConfigError: the cluster cannot be reached in the way that the settings say.
-        """
-        client = resource_manager(cluster, self._hadoop, self._clock)
-        transport = transport_of(self._hadoop, cluster.id)
-        scheduler = queues = None
-        if cluster.web_addresses:
-            web = web_transport(cluster, self._hadoop, max_response_bytes=_NODE_BYTES_MAX)
-            scheduler = RestSchedulerReader(web)
-            queues = RestResourceManagerClient(web_transport(cluster, self._hadoop))
-        # A client of its own, which connects with its first call: the guard in front of the other one has no labels.
-        labels = rpc_client(cluster, self._hadoop, self._clock) if transport is Transport.RPC else None
-        self._open[cluster.id] = _Clients(client, scheduler, queues, labels)
-        return ClusterPort(
-            resource_manager=client,
-            scheduler=scheduler,
-            labels=labels,
-            partitions=PartitionDemandReader(queues),
-            addresses=addresses_of(cluster, transport),
-            heartbeat_seconds=cluster.heartbeat_seconds,
-        )
-
-    def ports(self, clusters: Mapping[str, ClusterConfiguration]) -> dict[str, ClusterPort]:
-        """Make the ports of the start; a cluster that the settings cannot reach is told and left out.
-
-        Raises:
-            ConfigError: none of them can be reached so.
-        """
-        found: dict[str, ClusterPort] = {}
-        bad: dict[str, str] = {}
-        for id_, cluster in clusters.items():
-            try:
-                found[id_] = self.port(cluster)
-            except ConfigError as error:
-                bad[id_] = str(error)
-        if not found:
-            raise ConfigError("\n".join(bad.values()))
-        self.tell_broken(bad)
-        return found
-
-    async def apply(self, changes: ClusterChanges, holder: ClusterHolder) -> None:
-        """Carry out what the watcher found, one cluster after the other, and tell it."""
-        told = _Told([], list(self._sentences(changes.broken)))
-        for id_, cluster in {**changes.added, **changes.changed}.items():
-            former = self._open.get(id_)
-            try:
-                port = self.port(cluster)
-            except ConfigError as error:
-                told.bad.append(str(error))
-                continue
-            await holder.set_cluster(id_, port)
-            if former is not None:
-                await former.aclose()
-            told.good.append(f"cluster {id_} {'added' if id_ in changes.added else 'changed'}")
-        for id_ in changes.removed:
-            await holder.remove_cluster(id_)
-            if (client := self._open.pop(id_, None)) is not None:
-                await client.aclose()
-            told.good.append(f"cluster {id_} removed")
-        told.good.extend(f"the files of cluster {id_} are right again" for id_ in changes.mended)
-        self._tell(told)
-
-    async def aclose(self) -> None:
-        """Close all clients."""
-        while self._open:
-            _, client = self._open.popitem()
-            await client.aclose()
-
-    def tell_broken(self, errors: Mapping[str, str]) -> None:
-        """Tell at the start which clusters are left out."""
-        self._tell(_Told([], list(self._sentences(errors))))
-
-    @staticmethod
-    def _sentences(errors: Mapping[str, str]) -> list[str]:
-        return [
-            f"the Hadoop folder cannot be read, every cluster stays as it is: {error}"
-            if id_ == WHOLE_DIRECTORY
-            else f"cluster {id_} is left as it was: {error}"
-            for id_, error in errors.items()
-        ]
-
-    def _tell(self, told: _Told) -> None:
-        if told.good:
-            reason, message = Reason.CONFIGURATION_RELOADED, f"Hadoop configuration: {', '.join(told.good)}"
-            logger.info("%s", message, extra={"reason": reason.value})
-            self._events.controller_event(type="Normal", reason=reason.value, message=message)
-        for message in told.bad:
-            reason = Reason.CONFIGURATION_REJECTED
-            logger.error("Hadoop configuration: %s", message, extra={"reason": reason.value})
-            self._events.controller_event(type="Warning", reason=reason.value, message=message)

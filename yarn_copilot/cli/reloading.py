@@ -10,7 +10,7 @@ from typing import Protocol
 
 from yarn_copilot.config.changes import describe_changes
 from yarn_copilot.config.loading import settings_hash
-from yarn_copilot.config.settings import Settings
+from yarn_copilot.config.settings import HadoopSettings, Settings
 from yarn_copilot.config.watching import Reload
 from yarn_copilot.controller.view import ConfigView
 from yarn_copilot.observability.logging import set_level
@@ -38,11 +38,23 @@ class ReloadTeller:
         metrics: Metrics,
         events: ControllerEvents,
         apply: Callable[[Settings], None],
+        apply_to_later_clusters: Callable[[HadoopSettings], None],
     ) -> None:
-        """Start from the settings that the program was started with."""
+        """Start from the settings that the program was started with.
+
+        Args:
+            path: of the file, for people.
+            settings: of the start.
+            metrics: tell whether the file is good.
+            events: tell what changed.
+            apply: takes the settings in force; called where a reloadable field changed.
+            apply_to_later_clusters: takes what the file says of Hadoop, although it needs a restart for clusters that
+                are connected.
+        """
         self._metrics = metrics
         self._events = events
         self._apply = apply
+        self._apply_to_later_clusters = apply_to_later_clusters
         self._view = ConfigView(path=str(path), hash=settings_hash(settings))
         metrics.set_reload(True, self._view.hash)
 
@@ -62,6 +74,7 @@ class ReloadTeller:
         if changes.reloadable:
             set_level(reload.settings.log.level)
             self._apply(reload.settings)
+        self._apply_to_later_clusters(reload.wanted.hadoop)
         self._view = ConfigView(
             path=self._view.path, hash=settings_hash(reload.settings), needs_restart=list(changes.needs_restart)
         )

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from batch_resources.planner.plan import Planner, plan_node
-from yarn_copilot.cli.clusters import ClusterClients, surroundings
+from yarn_copilot.cli.cluster_clients import ClusterClients
+from yarn_copilot.cli.clusters import surroundings
 from yarn_copilot.cli.place import Place, find_place
 from yarn_copilot.cli.reloading import ReloadTeller
 from yarn_copilot.cli.supervising import Tasks, stop_on_signals
@@ -132,6 +133,7 @@ class _Parts:
         elector: LeaseElector | None,
         watcher: ConfigWatcher[Settings],
         cluster_watcher: ClusterWatcher,
+        clients: ClusterClients,
         metrics: Metrics,
     ) -> None:
         self.reader = reader
@@ -142,6 +144,7 @@ class _Parts:
         self._elector = elector
         self._watcher = watcher
         self._cluster_watcher = cluster_watcher
+        self._clients = clients
 
     def start(self) -> None:
         self.tasks.start({"events": self._events.run(), "config": self._watcher.run()})
@@ -152,11 +155,18 @@ class _Parts:
         else:
             self._elector.on_change(self._controller.leadership_changed)
             self.tasks.start({"lease": self._elector.run()})
-        self.tasks.start({"controller": self._controller.run(), "clusters": self._cluster_watcher.run()})
+        retries = self._clients.keep_trying(self._controller, self._controller.outside.clock.sleep)
+        self.tasks.start(
+            {
+                "controller": self._controller.run(),
+                "clusters": self._cluster_watcher.run(),
+                "refused clusters": retries,
+            }
+        )
 
     async def shut_down(self) -> None:
         """Stop writing, then give the lease back, then tell what is left to tell."""
-        await self.tasks.cancel("controller", "config", "clusters")
+        await self.tasks.cancel("controller", "config", "clusters", "refused clusters")
         if self._elector is not None:
             await self._elector.release()
         await self.tasks.cancel()
@@ -200,7 +210,14 @@ async def _build(
             make_agent=_agents(settings.node_agents),
         ),
     )
-    teller = ReloadTeller(config, settings, metrics=metrics, events=events, apply=controller.apply)
+    teller = ReloadTeller(
+        config,
+        settings,
+        metrics=metrics,
+        events=events,
+        apply=controller.apply,
+        apply_to_later_clusters=clients.take_settings,
+    )
     reader = Reader(
         controller,
         identity=place.identity,
@@ -229,6 +246,7 @@ async def _build(
         elector=elector,
         watcher=watcher,
         cluster_watcher=cluster_watcher,
+        clients=clients,
         metrics=metrics,
     )
 

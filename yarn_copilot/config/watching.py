@@ -26,12 +26,14 @@ DEFAULT_INTERVAL_SECONDS: Final = 2.0
 class Reload(Generic[S]):
     """Tell how a look at changed content ended.
 
-    `settings` are the ones in force afterwards. `error` is empty for a good file. `changes.reloadable` were taken
+    `settings` are the ones in force afterwards, `wanted` those of the last good file, fixed fields included.
+    `error` is empty for a good file. `changes.reloadable` were taken
     over now; `changes.needs_restart` lists every fixed field whose value on disk differs from the running one.
     """
 
     settings: S
     previous: S
+    wanted: S
     error: str = ""
     changes: ChangedFields = ChangedFields()  # noqa: RUF009  (frozen)
 
@@ -65,7 +67,7 @@ class ConfigWatcher(Generic[S]):
         self._interval_seconds = interval_seconds
         self._seen = ""
         self._reported_error = ""
-        self._waiting: tuple[str, ...] = ()
+        self._wanted = running
 
     @property
     def settings(self) -> S:
@@ -105,19 +107,20 @@ class ConfigWatcher(Generic[S]):
             fixed = ", ".join(changes.needs_restart)
             text = "; ".join(f"{problem.path}: {problem.message}" for problem in problems)
             raise ConfigError(f"{self._path}: takes effect only after a restart, because {fixed} changed too: {text}")
-        news = bool(changes.reloadable or self._reported_error or changes.needs_restart != self._waiting)
+        # A fixed field may go from one value to another although its name was told already.
+        news = bool(self._reported_error or wanted != self._wanted)
         self._reported_error = ""
-        self._waiting = changes.needs_restart
+        self._wanted = wanted
         self._running = merged
         if not news:
             return None
-        return self._tell(Reload(settings=merged, previous=previous, changes=changes))
+        return self._tell(Reload(settings=merged, previous=previous, wanted=wanted, changes=changes))
 
     def _refuse(self, error: str) -> Reload[S] | None:
         if error == self._reported_error:
             return None
         self._reported_error = error
-        return self._tell(Reload(settings=self._running, previous=self._running, error=error))
+        return self._tell(Reload(settings=self._running, previous=self._running, wanted=self._wanted, error=error))
 
     def _tell(self, reload: Reload[S]) -> Reload[S]:
         self._on_reload(reload)

@@ -178,3 +178,25 @@ async def test_starts_with_the_clusters_that_are_right(settings: dict[str, Any],
         await program.ready()
         assert "cluster broken is left as it was" in program.log_text()
         assert await program.stop() == 0
+
+
+async def test_a_cluster_that_the_settings_refuse_runs_once_they_are_mended(
+    settings: dict[str, Any], yarn: EmbeddedYarn, tmp_path: Path
+) -> None:
+    yarn.conf_dir(tmp_path / "conf", cluster_id="late")
+    mended = {**settings, "hadoop": {**settings["hadoop"], "cluster_transports": {}}}
+    settings["hadoop"]["cluster_transports"] = {"late": "rest"}
+    async with Program(tmp_path, settings) as program:
+        await program.ready()
+        assert "cluster late: transport rest needs" in program.log_text()
+        program.write(mended)
+        await program.until(lambda: "cluster late is no longer refused" in program.log_text(), "it is tried again")
+
+        async def both_are_reached() -> bool:
+            _, content = await program.get("/api/v1/clusters")
+            found = {cluster["id"]: cluster["reachable"] for cluster in content["clusters"]}
+            return found == {"default": True, "late": True}
+
+        await program.until_async(both_are_reached, "both clusters are read")
+        assert await program.stop() == 0
+        assert "Traceback" not in program.log_text()

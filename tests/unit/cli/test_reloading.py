@@ -12,7 +12,7 @@ import pytest
 from yarn_copilot.cli.reloading import ReloadTeller
 from yarn_copilot.config.changes import changed_fields, with_reloadable
 from yarn_copilot.config.loading import parse_settings, settings_hash
-from yarn_copilot.config.settings import Settings
+from yarn_copilot.config.settings import HadoopSettings, Settings
 from yarn_copilot.config.watching import Reload
 from yarn_copilot.observability.metrics import Metrics
 
@@ -22,10 +22,16 @@ class Heard:
 
     def __init__(self) -> None:
         self.applied: list[Settings] = []
+        self.for_later_clusters: list[HadoopSettings] = []
         self.events: list[tuple[str, str, str]] = []
         self.metrics = Metrics()
         self.teller = ReloadTeller(
-            Path("/c.yaml"), Settings(), metrics=self.metrics, events=self, apply=self.applied.append
+            Path("/c.yaml"),
+            Settings(),
+            metrics=self.metrics,
+            events=self,
+            apply=self.applied.append,
+            apply_to_later_clusters=self.for_later_clusters.append,
         )
 
     def controller_event(self, *, type: str, reason: str, message: str) -> None:
@@ -46,7 +52,10 @@ def heard() -> Iterator[Heard]:
 def accepted(text: str) -> Reload[Settings]:
     wanted = parse_settings(text.encode(), "/c.yaml")
     return Reload(
-        settings=with_reloadable(Settings(), wanted), previous=Settings(), changes=changed_fields(Settings(), wanted)
+        settings=with_reloadable(Settings(), wanted),
+        previous=Settings(),
+        wanted=wanted,
+        changes=changed_fields(Settings(), wanted),
     )
 
 
@@ -76,10 +85,17 @@ def test_a_changed_fixed_field_needs_a_restart_and_is_not_applied(heard: Heard) 
     assert heard.metric("yarn_copilot_config_fields_needing_restart") == 1
 
 
+def test_a_fixed_field_of_hadoop_is_handed_on_for_clusters_that_are_not_connected_yet(heard: Heard) -> None:
+    heard.teller(accepted("hadoop: {transport: rest}"))
+    assert heard.applied == []
+    assert [hadoop.transport for hadoop in heard.for_later_clusters] == ["rest"]
+
+
 def test_a_refused_reload_changes_nothing_and_is_told(heard: Heard) -> None:
     before = heard.teller.view().hash
-    heard.teller(Reload(settings=Settings(), previous=Settings(), error="/c.yaml:1: log.level: is 'x'"))
-    assert heard.applied == []
+    error = "/c.yaml:1: log.level: is 'x'"
+    heard.teller(Reload(settings=Settings(), previous=Settings(), wanted=Settings(), error=error))
+    assert (heard.applied, heard.for_later_clusters) == ([], [])
     assert heard.metric("yarn_copilot_config_last_reload_successful") == 0
     assert heard.events[0][:2] == ("Warning", "ConfigurationRejected")
     view = heard.teller.view()

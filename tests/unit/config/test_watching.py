@@ -87,6 +87,15 @@ def test_says_so_when_a_fixed_field_is_put_back(watched: Watched, path: Path) ->
     assert watched.look().changes.needs_restart == ()
 
 
+def test_says_so_when_a_fixed_field_goes_on_to_another_value(watched: Watched, path: Path) -> None:
+    path.write_text("hadoop: {user: a}\n")
+    watched.look()
+    path.write_text("hadoop: {user: b}\n")
+    outcome = watched.look()
+    assert outcome.changes.needs_restart == ("hadoop.user",)
+    assert (outcome.settings.hadoop.user, outcome.wanted.hadoop.user) == ("yarn", "b")
+
+
 def test_keeps_the_last_good_settings_when_the_file_is_bad(watched: Watched, path: Path) -> None:
     path.write_text("log: {level: DEBUG}\n")
     watched.look()

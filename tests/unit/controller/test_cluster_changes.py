@@ -10,7 +10,7 @@ import pytest
 from tests.unit.controller.outside import FakeResourceManager
 from tests.unit.controller.world import GIB, World
 from yarn_copilot.controller.clusters import ClusterPort
-from yarn_copilot.hadoop.errors import ConnectError
+from yarn_copilot.hadoop.errors import ConnectError, FederationRouterError, HadoopRPCError
 from yarn_copilot.hadoop.model import NodeId, Resource
 
 
@@ -117,3 +117,22 @@ async def test_a_cluster_that_goes_and_comes_back_is_followed_again() -> None:
         await world.advance(10)
 
         assert capacity(world.rms["a"], node_id).memory_mib == 64 * GIB >> 20
+
+
+@pytest.mark.parametrize(
+    ("problem", "seconds"),
+    [
+        pytest.param(ConnectError("rm: Name or service not known"), 0.5, id="a name without an address"),
+        pytest.param(FederationRouterError("yarn-copilot", "a Router answers"), 5.5, id="a Router in its place"),
+    ],
+)
+async def test_what_is_wrong_behind_an_address_is_looked_at_again(problem: HadoopRPCError, seconds: float) -> None:
+    world = World()
+    world.manager()
+    world.rm.down = problem
+    async with world:
+        await world.advance(60)
+        assert not world.controller.states["default"].reachable
+        world.rm.down = None
+        await world.advance(seconds)
+        assert world.controller.states["default"].reachable
