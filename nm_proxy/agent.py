@@ -39,8 +39,10 @@ from nm_proxy.nodemanager.pid_files import PidFiles
 from nm_proxy.nodemanager.processes import ProcessReader
 from nm_proxy.nodemanager.rest import NodeManagerClient
 from nm_proxy.parenting.adopter import Adopter, AdopterOptions, Times
+from nm_proxy.parenting.detaching import Detacher, is_detaching
 from nm_proxy.parenting.loop import ParentingLoop
 from nm_proxy.parenting.parent import Owner, Parent
+from nm_proxy.pid_namespace import is_host_pid_namespace
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +57,7 @@ class Surroundings:
         processes: how to read /proc.
         signaller: how to signal a process; None uses pidfds.
         clock: time.
+        is_host_pid: this is the machine's own PID namespace.
     """
 
     files: Files
@@ -62,11 +65,19 @@ class Surroundings:
     processes: ProcessReader
     signaller: Signaller | None
     clock: Clock
+    is_host_pid: bool = False
 
     @classmethod
     def of_machine(cls) -> Surroundings:
         """Give the real ones."""
-        return cls(files=KernelFiles(), mounts=None, processes=ProcessReader(), signaller=None, clock=SystemClock())
+        return cls(
+            files=KernelFiles(),
+            mounts=None,
+            processes=ProcessReader(),
+            signaller=None,
+            clock=SystemClock(),
+            is_host_pid=is_host_pid_namespace(),
+        )
 
 
 class Agent:
@@ -180,8 +191,15 @@ class Agent:
                 makes_groups=parenting.mode is ParentingMode.ADOPT,
                 milli_cores_per_vcore=parenting.milli_cores_per_vcore,
                 empty_group_age_seconds=parenting.empty_group_age_seconds,
+                detacher=self._build_detacher(around),
             ),
         )
+
+    def _build_detacher(self, around: Surroundings) -> Detacher | None:
+        """Give one where a container's end would end tasks, and the kernel alone would not."""
+        if not is_detaching(self.settings.parenting.mode, self.detection, is_host_pid=around.is_host_pid):
+            return None
+        return Detacher(self.detection, around.files, around.processes, monotonic=around.clock.monotonic)
 
     def _build_loops(self) -> None:
         self.parenting = ParentingLoop(

@@ -13,8 +13,9 @@ import time
 from pathlib import Path
 from typing import Final
 
+from nm_proxy.cgroup.detection import read_mounts
 from nm_proxy.cgroup.files import KernelFiles
-from nm_proxy.cgroup.hierarchy import Hierarchies, Hierarchy
+from nm_proxy.cgroup.hierarchy import Hierarchies, Hierarchy, find_others
 from nm_proxy.cgroup.killing import GroupKiller
 from nm_proxy.cgroup.layout import Place, Version, place_by_path
 from nm_proxy.cgroup.tree import CgroupTree
@@ -31,6 +32,7 @@ _CLUSTER: Final = 1_000_000_000_000 + secrets.randbelow(9_000_000_000_000)
 find orphans by the id in their environment, and would take each other's."""
 
 APPLICATION: Final = f"application_{_CLUSTER}_0001"
+ROOT: Final = "/sys/fs/cgroup"
 SWEEP_SECONDS: Final = 20.0
 MARK: Final = "NM_PROXY_TEST"
 """Whoever carries this variable was started by the test of that name, wherever it is."""
@@ -171,9 +173,10 @@ def end_carriers(name: str) -> None:
 
 
 def sweep(hierarchies: Hierarchies, name: str) -> None:
-    """End every process below a private directory and remove all of it, from every hierarchy."""
+    """End every process below a private directory and remove all of it, from every hierarchy of the machine."""
     deadline = time.monotonic() + SWEEP_SECONDS
-    tops = [Path(hierarchy.at(name)) for hierarchy in hierarchies.every]
+    others = find_others(read_mounts(), ROOT, hierarchies)
+    tops = [Path(hierarchy.at(name)) for hierarchy in (*hierarchies.every, *others)]
     while any(top.exists() for top in tops) and time.monotonic() < deadline:
         end_carriers(name)
         for top in tops:

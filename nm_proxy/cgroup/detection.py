@@ -14,7 +14,7 @@ from pathlib import Path
 
 from nm_proxy.cgroup.errors import CgroupError, DriverAmbiguousError, KubeletNotFoundError, TreeNotFoundError
 from nm_proxy.cgroup.files import Files, KernelFiles
-from nm_proxy.cgroup.hierarchy import Hierarchies, find_hierarchies
+from nm_proxy.cgroup.hierarchy import Hierarchies, Hierarchy, find_hierarchies, find_others
 from nm_proxy.cgroup.layout import YARN_GROUP, Driver, Place, place_by_driver, place_by_path
 from nm_proxy.cgroup.mounts import Mount, parse_mounts
 
@@ -23,10 +23,17 @@ SELF_MOUNTINFO = "/proc/self/mountinfo"
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """Hold what was found: where controllers are and where YARN's containers belong."""
+    """Hold what was found: where controllers are and where YARN's containers belong.
+
+    Attributes:
+        hierarchies: in use.
+        place: of YARN's containers.
+        others: mounted beside them, and not in use.
+    """
 
     hierarchies: Hierarchies
     place: Place
+    others: tuple[Hierarchy, ...] = ()
 
 
 def read_mounts(path: str = SELF_MOUNTINFO) -> list[Mount]:
@@ -67,7 +74,8 @@ def detect(
         ValueError: `hierarchy` is no path.
     """
     access = files or KernelFiles()
-    found = find_hierarchies(read_mounts() if mounts is None else mounts, root, access)
+    mounted = read_mounts() if mounts is None else list(mounts)
+    found = find_hierarchies(mounted, root, access)
     place = place_by_path(hierarchy) if hierarchy else place_by_driver(driver or _driver(found, access), name=name)
     missing = [
         one for one in found.every if not access.exists(one.at(place.best_effort)) and _is_vital(one.controllers)
@@ -78,7 +86,7 @@ def detect(
             path=missing[0].at(place.best_effort),
             fix="run on a node with kubelet, or set cgroup.hierarchy to PARENT/hadoop-yarn below its cgroup root",
         )
-    return Detection(found, place)
+    return Detection(found, place, find_others(mounted, root, found))
 
 
 def _is_vital(controllers: frozenset[str]) -> bool:

@@ -120,6 +120,17 @@ def find_hierarchies(mounts: Iterable[Mount], root: str, files: Files) -> Hierar
     return Hierarchies(tuple(sorted(chosen, key=lambda one: "cpu" not in one.controllers)))
 
 
+def find_others(mounts: Iterable[Mount], root: str, hierarchies: Hierarchies) -> tuple[Hierarchy, ...]:
+    """Give the hierarchies mounted there that are not in use: devices, pids, systemd, version 2 without limits.
+
+    Nothing of ours is limited in them, but container runtimes, systemd and kubelet look there for a container's
+    processes.
+    """
+    used = {one.mount_point for one in hierarchies.every}
+    here = (_hierarchy(mount, set(mount.controllers)) for mount in mounts_below(mounts, root))
+    return tuple(sorted((one for one in here if one.mount_point not in used), key=lambda one: one.mount_point))
+
+
 def unmounted_lookalikes(hierarchies: Hierarchies, root: str, files: Files) -> list[str]:
     """Find directories that look like version 1 hierarchies beside version 2 but are not mounted.
 

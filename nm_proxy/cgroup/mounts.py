@@ -15,8 +15,14 @@ from typing import Final
 from nm_proxy.cgroup.layout import Version
 
 KNOWN_CONTROLLERS: Final = frozenset(
-    {"cpu", "cpuacct", "cpuset", "memory", "freezer", "blkio", "pids", "devices", "net_cls", "net_prio", "hugetlb"}
+    {
+        *("cpu", "cpuacct", "cpuset", "memory", "freezer", "blkio", "pids", "devices"),
+        *("net_cls", "net_prio", "hugetlb", "perf_event", "rdma", "misc"),
+    }
 )
+NAMED: Final = "name="
+"""v1: begins the option, and the entry of /proc/PID/cgroup, of a hierarchy without controllers: `name=systemd`."""
+
 _ESCAPE: Final = re.compile(r"\\([0-7]{3})")
 
 
@@ -28,7 +34,7 @@ class Mount:
         version: V1 or V2.
         mount_point: absolute path in this mount namespace.
         root: which directory of the hierarchy is mounted there; other than "/" it is not the host's whole tree.
-        controllers: v1 only; named hierarchies (name=systemd) have none.
+        controllers: v1 only, as /proc/PID/cgroup names them; a named hierarchy has its name (`name=systemd`) for one.
         read_only: by the mount's or the file system's own option.
     """
 
@@ -77,9 +83,13 @@ def _mount(before: list[str], after: list[str]) -> Mount | None:
         version=version,
         mount_point=unescaped(before[4]),
         root=unescaped(before[3]),
-        controllers=frozenset(options & KNOWN_CONTROLLERS) if version is Version.V1 else frozenset(),
+        controllers=frozenset(filter(_is_controller, options)) if version is Version.V1 else frozenset(),
         read_only="ro" in before[5].split(",") or "ro" in options,
     )
+
+
+def _is_controller(option: str) -> bool:
+    return option in KNOWN_CONTROLLERS or option.startswith(NAMED)
 
 
 def unescaped(text: str) -> str:

@@ -146,6 +146,16 @@ class ProcessReader:
         """Tell whether a process's command line contains a text."""
         return text.encode() in (self._content(pid, "cmdline", _ENVIRONMENT_LIMIT) or b"")
 
+    def groups(self, pid: int) -> dict[str, str]:
+        """Read in which cgroup a process is, by the names of controllers of each hierarchy, comma-separated.
+
+        Shape of a line: `4:cpu,cpuacct:/path`; version 2 has an empty name. Paths are relative to the hierarchy's root
+        and here without leading slash; empty where the process is gone.
+        """
+        text = (self._content(pid, "cgroup", _ENVIRONMENT_LIMIT) or b"").decode("utf-8", "surrogateescape")
+        fields = (line.split(":", 2) for line in text.splitlines())
+        return {one[1]: one[2].strip("/") for one in fields if len(one) == 3}
+
     def started_at(self, start_ticks: int) -> float:
         """Turn a start into seconds since 1970, never later than it really was and at most a tick earlier."""
         return self._boot_time() + start_ticks / self._ticks_per_second

@@ -24,8 +24,10 @@ from nm_proxy.cgroup.tree import CgroupTree, Values
 from nm_proxy.node_view import NodeManagerView
 from nm_proxy.nodemanager.model import Answering, ContainerReport
 from nm_proxy.nodemanager.pid_files import PidFile
-from nm_proxy.nodemanager.processes import Process, ProcessReader, ProcessTable
-from nm_proxy.parenting.belonging import BelongingLook, Root, Strangers, own_processes, root_of
+from nm_proxy.nodemanager.processes import ProcessReader, ProcessTable
+from nm_proxy.parenting.belonging import BelongingLook, own_processes
+from nm_proxy.parenting.detaching import Detacher
+from nm_proxy.parenting.finding import Finder, is_live
 from nm_proxy.parenting.parent import Parent
 from nm_proxy.parenting.planning import Repair, desired_values, plan_values
 from nm_proxy.parenting.records import GroupState, PassReport, Record
@@ -36,9 +38,6 @@ logger = logging.getLogger(__name__)
 LAUNCHES_AT_ONCE: Final = 1000
 """So many are moved at most before the look for those that their first processes have started meanwhile."""
 
-ORPHAN_AGE_SECONDS: Final = 3.0
-"""So long a process of a container without a pid file is left alone: the file will come."""
-
 
 @dataclass(slots=True, kw_only=True)
 class AdopterOptions:
@@ -48,11 +47,13 @@ class AdopterOptions:
         makes_groups: mode `adopt`; False is `executor`.
         milli_cores_per_vcore: for the parent's weight.
         empty_group_age_seconds: before this age an empty group is never removed.
+        detacher: takes tasks out of this program's container; None where that does not matter.
     """
 
     makes_groups: bool = True
     milli_cores_per_vcore: int = 1000
     empty_group_age_seconds: float = 60.0
+    detacher: Detacher | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +83,8 @@ class Adopter:
         self._processes = processes
         self._times = times
         self.options = options or AdopterOptions()
-        self._strangers = Strangers(processes, times.monotonic)
-        self._began_at = times.wall()
-        self._records: dict[str, Record] = {}
+        self._finder = Finder(tree, place, processes, monotonic=times.monotonic, wall=times.wall)
+        self._records = self._finder.records
         self._lock = threading.Lock()
         self.states: Mapping[str, GroupState] = {}
 
@@ -103,6 +103,8 @@ class Adopter:
                 self._apply_values(self._records, view, report)
                 self._weigh(report)
                 self._sweep(view, pid_files, existing, report)
+                if self.options.detacher is not None:
+                    self.options.detacher.detach(self._records)
             except CgroupError as error:
                 report.errors[""] = str(error)
             self._publish()
@@ -150,7 +152,7 @@ class Adopter:
         report: PassReport,
     ) -> None:
         """Limit what is launched and move the first process of each; adds to what is fresh and what is begun."""
-        launched = self._note_pid_files(view, pid_files, report)
+        launched = self._finder.note_pid_files(view, pid_files, report)
         found = {name: self._records[name] for name in pid_files if name in self._records}
         self._complete_groups([name for name in launched if not found[name].is_ahead], report)
         self._apply_values(found, view, report, trusts_own=True)
@@ -170,7 +172,7 @@ class Adopter:
             for container_id in container_ids:
                 try:
                     self._tree.create(self._place.container(container_id))
-                    record = self._record(container_id)
+                    record = self._finder.record(container_id)
                     self._limit(record, view.containers.get(container_id))
                     record.is_ahead = True
                 except CgroupError as error:
@@ -181,18 +183,18 @@ class Adopter:
     def _bring_in(self, view: NodeManagerView, pid_files: Mapping[str, PidFile], report: PassReport) -> set[str]:
         """Find everyone, see that they are inside in every hierarchy, and tell which groups there were."""
         existing, complete = self._tree.containers_by_hierarchy(self._place.yarn)
-        if not existing and not pid_files and not any(map(_is_live, view.containers.values())):
+        if not existing and not pid_files and not any(map(is_live, view.containers.values())):
             for record in self._records.values():
                 record.pids = frozenset()
             return existing
         table = self._processes.table()
         carriers: dict[str, set[int]] = {}
         if self.options.makes_groups:
-            carriers = self._note_carriers(view, table)
-            self._note_pid_files(view, pid_files, report)
+            carriers = self._finder.note_carriers(view, table)
+            self._finder.note_pid_files(view, pid_files, report)
         for container_id in existing:
-            self._record(container_id)
-        populated = self._populated(carriers, table)
+            self._finder.record(container_id)
+        populated = self._finder.populated(carriers, table)
         self._complete_groups([name for name in populated if name not in complete], report)
         looks = iter([(table, carriers)])
 
@@ -202,77 +204,10 @@ class Adopter:
                 return seen
             # An orphan can be born, and lose its parent, after any look; so its id is looked for in each of them.
             later = self._processes.table()
-            return later, self._note_carriers(view, later) if self.options.makes_groups else {}
+            return later, self._finder.note_carriers(view, later) if self.options.makes_groups else {}
 
         self._gather(populated, look, report)
         return existing | set(populated)
-
-    def _note_pid_files(self, view: NodeManagerView, pid_files: Mapping[str, PidFile], report: PassReport) -> list[str]:
-        """Take down the first process of each container, and give those for which it is a new one."""
-        noted: list[str] = []
-        own: frozenset[int] | None = None
-        for container_id, file in pid_files.items():
-            record = self._records.get(container_id)
-            if record is not None and record.root is not None and record.root.pid == file.pid:
-                continue
-            known = view.containers.get(container_id)
-            if known is not None and known.is_finished:
-                continue
-            own = own or own_processes(self._processes)
-            root = root_of(file, self._processes) if file.pid not in own else None
-            if root is None:
-                report.unbelieved.append(container_id)
-                continue
-            record = self._record(container_id)
-            record.root, record.is_settled = root, False
-            record.launched_at = file.written_at
-            record.is_measured = file.written_at < self._began_at
-            noted.append(container_id)
-        return noted
-
-    def _note_carriers(self, view: NodeManagerView, table: ProcessTable) -> dict[str, set[int]]:
-        """Find orphans by the id in their environment; only ids that the NodeManager has live, or we have, count."""
-        known = frozenset[int]().union(*(record.pids for record in self._records.values()))
-        self._note_launchers(table)
-        mine: dict[str, set[int]] = {}
-        for container_id, pids in self._strangers.carriers(table, known).items():
-            record = self._records.get(container_id)
-            if record is not None or _is_live(view.containers.get(container_id)):
-                orphans = {pid for pid in pids if self._is_orphan(table.processes[pid], record)}
-                if orphans:
-                    mine[self._record(container_id).path] = orphans
-        return mine
-
-    def _note_launchers(self, table: ProcessTable) -> None:
-        for record in self._records.values():
-            if record.root is not None and table.is_alive(record.root.pid, record.root.start_ticks):
-                ancestors = table.ancestors(record.root.pid)
-                record.launchers = frozenset(Root(one.pid, one.start_ticks) for one in ancestors)
-
-    def _is_orphan(self, process: Process, record: Record | None) -> bool:
-        """Tell a task's process from the script that launches it; without a pid file the latter comes first."""
-        if record is None or record.root is None:
-            age = self._times.wall() - self._processes.started_at(process.start_ticks)
-            return age >= ORPHAN_AGE_SECONDS
-        return Root(process.pid, process.start_ticks) not in record.launchers
-
-    def _record(self, container_id: str) -> Record:
-        record = self._records.get(container_id)
-        if record is None:
-            record = self._records[container_id] = Record(path=self._place.container(container_id))
-        return record
-
-    def _populated(self, carriers: Mapping[str, set[int]], table: ProcessTable) -> list[str]:
-        """List the containers that have, or should have, somebody inside."""
-        names = []
-        for container_id, record in self._records.items():
-            is_running = record.root is not None and table.is_alive(record.root.pid, record.root.start_ticks)
-            is_expected = record.pids or is_running or record.path in carriers
-            if is_expected or any(self._tree.last_members(record.path).values()):
-                names.append(container_id)
-            else:
-                record.pids = frozenset()
-        return names
 
     # What they need
 
@@ -403,7 +338,7 @@ class Adopter:
                 continue
             if container_id not in existing:
                 del self._records[container_id]
-            elif view.answering is Answering.ANSWERS and not _is_live(view.containers.get(container_id)):
+            elif view.answering is Answering.ANSWERS and not is_live(view.containers.get(container_id)):
                 age_seconds = self._tree.age_seconds(record.path, now)
                 if age_seconds >= self.options.empty_group_age_seconds and not self._tree.processes(record.path):
                     self._remove(container_id, record, report)
@@ -432,7 +367,3 @@ class Adopter:
             )
             for name, record in self._records.items()
         }
-
-
-def _is_live(report: ContainerReport | None) -> bool:
-    return report is not None and not report.is_finished

@@ -18,7 +18,7 @@ class Record:
     Attributes:
         path: its group.
         root: the process of its pid file; None where there is none that is believed.
-        launchers: ancestors of that process: a script of the NodeManager waits for it outside, to write down its
+        ancestors: of that process: a script of the NodeManager waits for it outside, to write down its
             exit code, and has the same environment.
         launched_at: when the pid file was written, seconds since 1970; None without one.
         in_force: values that were written or read back as wanted; None before.
@@ -34,7 +34,7 @@ class Record:
 
     path: str
     root: Root | None = None
-    launchers: frozenset[Root] = frozenset()
+    ancestors: frozenset[Root] = frozenset()
     launched_at: float | None = None
     in_force: Values | None = None
     wanted: Values | None = None

@@ -112,6 +112,7 @@ class RecoveryFacts:
         is_writable: it, or that parent, may be written.
         is_host_pid: this is the machine's own PID namespace.
         keep_on_stop: recovery.keep_on_stop.
+        obstacle: cgroup version 1, why the runtime would end tasks together with this container; empty: it would not.
     """
 
     directory: str
@@ -120,6 +121,7 @@ class RecoveryFacts:
     is_writable: bool
     is_host_pid: bool
     keep_on_stop: bool
+    obstacle: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -224,13 +224,15 @@ def _keeping(seen: RecoveryFacts, cgroup: CgroupFacts) -> Iterator[Finding]:
             "set hostPID: true for the pod, or recovery.keep_on_stop: false",
         )
         return
-    if cgroup.detection is not None and cgroup.detection.hierarchies.version is Version.V1:
+    if seen.obstacle and cgroup.detection is not None and cgroup.detection.hierarchies.version is Version.V1:
         yield doubtful(
             ExitCode.RECOVERY,
             "recovery.keep_on_stop",
-            "is true on cgroup version 1, where the container runtime ends all tasks together with this container",
-            "cgroup version 2",
-            "set recovery.keep_on_stop: false and let a stop drain",
+            "is true on cgroup version 1, where the container runtime ends all tasks together with this container: "
+            + seen.obstacle,
+            "a task that can leave this container in every hierarchy",
+            "mount the host's whole /sys/fs/cgroup writable, in the host's cgroup namespace and with parenting.mode: "
+            "adopt; or set recovery.keep_on_stop: false and let a stop drain",
         )
     if seen.file_system in {"tmpfs", "ramfs"}:
         yield doubtful(

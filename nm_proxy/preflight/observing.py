@@ -16,12 +16,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from nm_proxy.agent_settings import ParentingMode
 from nm_proxy.cgroup.detection import SELF_MOUNTINFO, Detection, detect
 from nm_proxy.cgroup.errors import CgroupError
 from nm_proxy.cgroup.files import Files, KernelFiles
 from nm_proxy.cgroup.hierarchy import Hierarchy, unmounted_lookalikes
 from nm_proxy.cgroup.layout import Version
 from nm_proxy.cgroup.mounts import Mount
+from nm_proxy.nodemanager.processes import ProcessReader
+from nm_proxy.parenting.detaching import OwnGroups, is_detaching
+from nm_proxy.pid_namespace import is_host_pid_namespace
 from nm_proxy.preflight.facts import CgroupFacts, GroupFacts, NameFacts, NodeFacts, ProgramFacts, RecoveryFacts
 from nm_proxy.preflight.node_checks import is_identity_known
 from nm_proxy.preflight.volumes import volume_of
@@ -30,9 +34,6 @@ from nm_proxy.rendering.overlay import Overlay
 from nm_proxy.settings import NodeSettings
 from yarn_copilot.errors import ConfigError
 from yarn_copilot.hadoop.configuration import can_be_seen
-
-HOST_PID_NAMESPACE: Final = 0xEFFFFFFC
-"""PROC_PID_INIT_INO: inode of the machine's first PID namespace (include/linux/proc_ns.h)."""
 
 _JAVA_SECONDS: Final = 30.0
 _JAVA_VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
@@ -49,6 +50,8 @@ class Surroundings:
         mounts: cgroup mounts; None reads them.
         may_write: whether this user may change a directory.
         mountinfo: text of /proc/self/mountinfo.
+        processes: how to read /proc.
+        own_pid: of this process.
     """
 
     environ: Mapping[str, str]
@@ -56,6 +59,8 @@ class Surroundings:
     mounts: Iterable[Mount] | None = None
     may_write: Callable[[str], bool] = lambda path: os.access(path, os.W_OK)
     mountinfo: Callable[[], str] = lambda: Path(SELF_MOUNTINFO).read_text("utf-8", "surrogateescape")
+    processes: ProcessReader = field(default_factory=ProcessReader)
+    own_pid: int = field(default_factory=os.getpid)
 
 
 def machine_name() -> str:
@@ -116,7 +121,7 @@ def observe(settings: NodeSettings, command: Sequence[str], around: Surroundings
         configuration_error=error,
         overlay=overlay,
         name=observe_name(overlay, tries_port=tries_port) if overlay and is_identity_known(overlay) else None,
-        recovery=_observe_recovery(settings, overlay, around),
+        recovery=_observe_recovery(settings, cgroup, overlay, around),
     )
 
 
@@ -245,7 +250,9 @@ def _jar_directories(command: Sequence[str], environ: Mapping[str, str]) -> list
     ]
 
 
-def _observe_recovery(settings: NodeSettings, overlay: Overlay | None, around: Surroundings) -> RecoveryFacts | None:
+def _observe_recovery(
+    settings: NodeSettings, cgroup: CgroupFacts, overlay: Overlay | None, around: Surroundings
+) -> RecoveryFacts | None:
     if overlay is None or overlay.recovery_directory is None:
         return None
     directory = overlay.recovery_directory
@@ -256,13 +263,15 @@ def _observe_recovery(settings: NodeSettings, overlay: Overlay | None, around: S
         mount_point=volume.mount_point,
         file_system=volume.file_system,
         is_writable=around.may_write(str(existing)),
-        is_host_pid=_is_host_pid(),
+        is_host_pid=is_host_pid_namespace(),
         keep_on_stop=settings.recovery.keep_on_stop,
+        obstacle=observe_obstacle(cgroup.mode, cgroup.detection, around) if cgroup.detection else "",
     )
 
 
-def _is_host_pid() -> bool:
-    try:
-        return Path("/proc/self/ns/pid").stat().st_ino == HOST_PID_NAMESPACE
-    except OSError:
-        return False
+def observe_obstacle(mode: ParentingMode, detection: Detection, around: Surroundings) -> str:
+    """Say why tasks of a version 1 tree would end together with this container; empty where they would not."""
+    if not is_detaching(mode, detection, is_host_pid=True):
+        return "with parenting.mode: executor tasks stay in this container's groups"
+    own = OwnGroups(detection, around.files, around.processes, own_pid=around.own_pid)
+    return next(own.obstacles(), "")

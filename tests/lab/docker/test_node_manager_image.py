@@ -53,23 +53,35 @@ def yarn_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
 class Node:
     """Hold the container and what can be seen of it from outside."""
 
-    def __init__(self, lab: Lab, node_manager: NodeManager, machine: Machine, folder: Path) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        node_manager: NodeManager,
+        machine: Machine,
+        folder: Path,
+        *,
+        sections: dict[str, dict[str, Any]] | None = None,
+    ) -> None:
         self.lab = lab
         self.node_manager = node_manager
         self.machine = machine
         self.folder = folder
+        self.sections = sections or {}
         self.health_port, self.copilot_port = lab.free_port(), lab.free_port()
+        self.recovery_directory = str(node_manager.folder / "recovery")
         self.container: DockerContainer | None = None
 
-    def start(self, containers: StartContainer) -> None:
-        """Start it and wait until the ResourceManager has it."""
+    def start(self, containers: StartContainer, *further_rights: str, **options: object) -> None:
+        """Start it and wait until the ResourceManager has it; again, if the one before has ended."""
         self.container = containers(
             images.NODE_MANAGER,
             ["run", "--config", "/etc/nm-proxy/nm-proxy.yaml", "--", "yarn", "nodemanager"],
-            cap_add=["SYS_NICE", "SYS_PTRACE"],
+            cap_add=["SYS_NICE", "SYS_PTRACE", *further_rights],
             volumes=self._volumes(),
             environment={"JAVA_HOME": "/opt/java", "HADOOP_HOME": "/opt/hadoop", "PATH": _PATH},
+            **options,
         )
+        probes.wait_until(self._is_ready, what="the node is ready", timeout_seconds=WAIT_SECONDS)
         probes.wait_until(self._is_running, what="the NodeManager is RUNNING", timeout_seconds=WAIT_SECONDS)
 
     def state(self) -> dict[str, Any]:
@@ -77,22 +89,33 @@ class Node:
         found: dict[str, Any] = requests.get(f"http://127.0.0.1:{self.copilot_port}/v1/state", timeout=30).json()
         return found
 
-    def _is_running(self) -> bool:
+    def _is_ready(self) -> bool:
+        """Ask the node itself: the ResourceManager goes on for a while to call one that has died RUNNING."""
+        self._assert_goes_on()
+        try:
+            return requests.get(f"http://127.0.0.1:{self.health_port}/readyz", timeout=30).ok
+        except requests.ConnectionError:
+            return False
+
+    def _assert_goes_on(self) -> None:
         assert self.container is not None
         self.container.get_wrapped_container().reload()
         if self.container.get_wrapped_container().status == "exited":
             raise AssertionError(text_of(self.container)[-4000:])
+
+    def _is_running(self) -> bool:
+        self._assert_goes_on()
         states = {node["id"]: node["state"] for node in self.lab.yarn.nodes()}
         return states.get(self.node_manager.node_id) == "RUNNING"
 
     def _volumes(self) -> dict[str, tuple[str, str]]:
         home, settings = self.folder / "hadoop", self.folder / "settings"
         script = home / "bin" / "yarn"
-        script.parent.mkdir(parents=True)
-        (home / "share" / "hadoop" / "yarn").mkdir(parents=True)
+        script.parent.mkdir(parents=True, exist_ok=True)
+        (home / "share" / "hadoop" / "yarn").mkdir(parents=True, exist_ok=True)
         script.write_text(YARN_SCRIPT.format(hosts=self.lab.yarn.java.hosts_file))
         script.chmod(0o755)
-        settings.mkdir()
+        settings.mkdir(exist_ok=True)
         (settings / "nm-proxy.yaml").write_text(yaml.safe_dump(self._settings()))
         java, state = images.java_home(), str(self.lab.state_dir)
         # Debian's Java keeps its configuration elsewhere and points there.
@@ -111,10 +134,11 @@ class Node:
         return {
             "cgroup": {"root": TREE, "hierarchy": self.machine.place.yarn},
             "hadoop": {"conf_dir": str(self.node_manager.folder / "conf")},
-            "recovery": {"directory": str(self.node_manager.folder / "recovery")},
+            "recovery": {"directory": self.recovery_directory},
             "stop": {"grace_seconds": 60},
             "health": {"bind_address": "127.0.0.1", "port": self.health_port},
             "copilot": {"bind_address": "127.0.0.1", "port": self.copilot_port},
+            **self.sections,
         }
 
 

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Take tasks out of the NodeManager's container in every version 1 hierarchy, so that they outlive it.
+
+Parenting moves a task in the hierarchies that limit it. In the others it stays where it was born, in the group of the
+NodeManager's container, and whoever ends that container ends all that he finds there: runc looks in `devices`
+(libcontainer, signalAllProcesses: only without a PID namespace of its own), systemd in `name=systemd`, kubelet, which
+cleans up after a pod, in all of them. So tasks go to YARN's directory in these too, together with the scripts that wait
+for them: `default_container_executor.sh`, or container-executor, writes a task's exit code down when it has ended. What
+bounds the container goes with them (`cgroup.carrying`).
+
+It matters only in the machine's PID namespace; in another one the kernel ends everybody with PID 1.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
+
+from nm_proxy.agent_settings import ParentingMode
+from nm_proxy.cgroup.carrying import DEVICES, carry
+from nm_proxy.cgroup.detection import Detection
+from nm_proxy.cgroup.errors import CgroupError, GroupGoneError, ProcessGoneError
+from nm_proxy.cgroup.files import Files
+from nm_proxy.cgroup.hierarchy import Hierarchy
+from nm_proxy.cgroup.layout import Version
+from nm_proxy.cgroup.tree import PROCS
+from nm_proxy.nodemanager.processes import ProcessReader
+from nm_proxy.parenting.belonging import Root
+from nm_proxy.parenting.records import Record
+
+PASS_SECONDS: Final = 0.05
+"""A pass moves no longer than so, and the next one goes on: launches wait behind it, and their limits come first."""
+
+
+def is_detaching(mode: ParentingMode, detection: Detection, *, is_host_pid: bool) -> bool:
+    """Tell whether tasks are to leave this program's container in every hierarchy.
+
+    Not with an executor, which may have put them into groups of its own; and not where version 2 limits: there a task
+    that has left one group has left them all.
+    """
+    limiting = detection.hierarchies.every
+    return mode is ParentingMode.ADOPT and is_host_pid and all(one.version is Version.V1 for one in limiting)
+
+
+class OwnGroups:
+    """Know in which groups this program's container is."""
+
+    def __init__(self, detection: Detection, files: Files, processes: ProcessReader, *, own_pid: int | None = None):
+        """Take what was found; `own_pid` is this process unless a test says otherwise."""
+        self.own_pid = own_pid if own_pid is not None else os.getpid()
+        self.hierarchies = (*detection.hierarchies.every, *detection.others)
+        self._files = files
+        self._own = processes.groups(self.own_pid)
+
+    def home(self, hierarchy: Hierarchy) -> str:
+        """Give this program's group, relative to the hierarchy's root; empty is the root."""
+        return next((path for names, path in self._own.items() if _is_of(names, hierarchy)), "")
+
+    def is_here(self, hierarchy: Hierarchy) -> bool:
+        """Tell whether the group is there and holds this program; not so in a cgroup namespace of its own.
+
+        Raises:
+            CgroupError: it cannot be looked at.
+        """
+        return self.own_pid in self.members(hierarchy)
+
+    def members(self, hierarchy: Hierarchy) -> frozenset[int]:
+        """List the processes of this program's group; one that is not there has none.
+
+        Raises:
+            CgroupError: it cannot be looked at.
+        """
+        try:
+            text = self._files.read(f"{hierarchy.at(self.home(hierarchy))}/{PROCS}")
+        except GroupGoneError:
+            return frozenset()
+        return frozenset(map(int, text.split()))
+
+    def obstacles(self) -> Iterator[str]:
+        """Say, for each hierarchy in which tasks could not leave the container, why."""
+        for names, path in self._own.items():
+            if path and not any(_is_of(names, one) for one in self.hierarchies):
+                yield f"hierarchy {names or 'unified'} is not mounted below cgroup.root"
+        for hierarchy in self.hierarchies:
+            if hierarchy.read_only:
+                yield f"{hierarchy.mount_point} is mounted read-only"
+                continue
+            try:
+                if not self.is_here(hierarchy):
+                    yield f"{hierarchy.mount_point} does not have this process where /proc/self/cgroup says"
+            except CgroupError as error:
+                yield str(error)
+
+
+class Detacher:
+    """Detach tasks, one pass at a time; belongs to the thread of the adopter."""
+
+    def __init__(
+        self,
+        detection: Detection,
+        files: Files,
+        processes: ProcessReader,
+        *,
+        monotonic: Callable[[], float],
+        own_pid: int | None = None,
+    ) -> None:
+        self._home = OwnGroups(detection, files, processes, own_pid=own_pid)
+        self._yarn = detection.place.yarn
+        self._files = files
+        self._processes = processes
+        self._monotonic = monotonic
+        self._limiting = detection.hierarchies.every
+        # Where runc looks comes first: a pass may end in the middle.
+        self._others = sorted(detection.others, key=lambda one: DEVICES not in one.controllers)
+        self._waits: dict[Root, bool] = {}
+
+    def detach(self, records: Mapping[str, Record]) -> None:
+        """Move everyone who is still in the container's own group in some hierarchy, as far as there is time.
+
+        Raises:
+            CgroupError: of the first hierarchy in which it failed; the others were done.
+        """
+        launchers = self._launchers(records)
+        wanted = launchers | frozenset[int]().union(*(record.pids for record in records.values()))
+        until = self._monotonic() + PASS_SECONDS
+        failures: list[CgroupError] = []
+        for hierarchy in (*self._others, *self._limiting):
+            try:
+                # Tasks are in groups of their own where they are limited; only those who wait for them are not.
+                self._leave(hierarchy, launchers if hierarchy in self._limiting else wanted, until)
+            except CgroupError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+    def _leave(self, hierarchy: Hierarchy, wanted: frozenset[int], until: float) -> None:
+        home = self._home.home(hierarchy)
+        if not wanted or not home or f"{home}/".startswith(f"{self._yarn}/"):
+            return
+        members = self._home.members(hierarchy)
+        leaving = wanted & members
+        if not leaving or self._home.own_pid not in members:
+            return
+        if hierarchy not in self._limiting:
+            self._prepare(hierarchy, home)
+        self._move(hierarchy, leaving, until)
+
+    def _prepare(self, hierarchy: Hierarchy, home: str) -> None:
+        _make(self._files, hierarchy, self._yarn)
+        if hierarchy.version is Version.V1:
+            carry(self._files, hierarchy, home, self._yarn)
+
+    def _move(self, hierarchy: Hierarchy, pids: Iterable[int], until: float) -> None:
+        for pid in sorted(pids):
+            if self._monotonic() > until:
+                return
+            try:
+                self._files.write(f"{hierarchy.at(self._yarn)}/{PROCS}", str(pid))
+            except ProcessGoneError:
+                continue
+
+    def _launchers(self, records: Mapping[str, Record]) -> frozenset[int]:
+        """Find the ancestors of tasks that were started for one container alone, and are still the same processes."""
+        waits: dict[Root, bool] = {}
+        for container_id, record in records.items():
+            if record.pids:
+                for one in record.ancestors:
+                    # The NodeManager, and all above it, is an ancestor of many and waits for none of them.
+                    waits[one] = self._waits[one] if one in self._waits else self._waits_for(one, container_id)
+        self._waits = waits
+        found = (one for one, does_wait in waits.items() if does_wait)
+        return frozenset(one.pid for one in found if self._is_same(one))
+
+    def _waits_for(self, one: Root, container_id: str) -> bool:
+        named = self._processes.container_id(one.pid)
+        return named == container_id or self._processes.command_names(one.pid, container_id)
+
+    def _is_same(self, one: Root) -> bool:
+        process = self._processes.process(one.pid)
+        return process is not None and process.start_ticks == one.start_ticks
+
+
+def _make(files: Files, hierarchy: Hierarchy, path: str) -> None:
+    """Make a group and what is missing above it: kubelet does not keep its directories in every hierarchy."""
+    try:
+        files.make_directory(hierarchy.at(path))
+    except GroupGoneError:
+        above = path.rpartition("/")[0]
+        if not above:
+            raise
+        _make(files, hierarchy, above)
+        files.make_directory(hierarchy.at(path))
+
+
+def _is_of(names: str, hierarchy: Hierarchy) -> bool:
+    if hierarchy.version is Version.V2:
+        return not names
+    return not hierarchy.controllers.isdisjoint(names.split(","))
