@@ -113,6 +113,8 @@ class Detacher:
         self._limiting = detection.hierarchies.every
         # Where runc looks comes first: a pass may end in the middle.
         self._others = sorted(detection.others, key=lambda one: DEVICES not in one.controllers)
+        # What only limits (a service manager's slice of memory) is no container, which has groups in all.
+        self._is_contained = any(map(self._home.home, self._others))
         self._waits: dict[Root, bool] = {}
 
     def detach(self, records: Mapping[str, Record]) -> None:
@@ -121,6 +123,8 @@ class Detacher:
         Raises:
             CgroupError: of the first hierarchy in which it failed; the others were done.
         """
+        if not self._is_contained:
+            return
         launchers = self._launchers(records)
         wanted = launchers | frozenset[int]().union(*(record.pids for record in records.values()))
         until = self._monotonic() + PASS_SECONDS

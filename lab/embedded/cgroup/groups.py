@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab.embedded.cgroup import devices
 from lab.embedded.cgroup.interface_files import CPUS, V1_FILES, V2_BASE, V2_FILES
 from lab.embedded.cgroup.processes import FakeProcess, FakeProcesses
 from nm_proxy.cgroup.errors import CgroupError, translated
@@ -106,8 +107,12 @@ class FakeGroups:
             raise self._error(errno.ENOENT, path)
 
     def _make(self, mount: FakeMount, path: str) -> None:
-        (Path(mount.mount_point) / path).mkdir(exist_ok=True)
+        directory = Path(mount.mount_point) / path
+        is_new = not directory.exists()
+        directory.mkdir(exist_ok=True)
         self._populate(mount, path)
+        if is_new and "devices" in mount.controllers:
+            devices.inherit(directory)
 
     def _populate(self, mount: FakeMount, path: str) -> None:
         directory = Path(mount.mount_point) / path

@@ -26,6 +26,8 @@ V1_FILES: Final = {
         "memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 0",
     },
     "freezer": {"freezer.state": "THAWED"},
+    "devices": {"devices.list": "a *:* rwm", "devices.allow": "", "devices.deny": ""},
+    "pids": {"pids.max": "max"},
 }
 V2_FILES: Final = {
     "cpu": {"cpu.weight": "100", "cpu.max": "max 100000"},

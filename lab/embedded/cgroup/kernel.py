@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
+from lab.embedded.cgroup import devices
 from lab.embedded.cgroup.groups import FakeGroups, FakeMount, Fault
 from lab.embedded.cgroup.interface_files import V1_UNLIMITED, V2_FILES
 
@@ -137,6 +138,8 @@ class FakeKernel(FakeGroups):
             "cpu.weight": self._write_weight,
             "cpuset.cpus": self._write_cpus,
             "memory.limit_in_bytes": self._write_limit,
+            "devices.allow": self._write_rule,
+            "devices.deny": self._write_rule,
         }
         rules.get(name, self._store)(mount, group, path, text)
 
@@ -264,6 +267,10 @@ class FakeKernel(FakeGroups):
         if int(text) < used:
             raise self._error(errno.EBUSY, path)
         Path(path).write_text(str(int(text) // 4096 * 4096))
+
+    def _write_rule(self, mount: FakeMount, group: str, path: str, text: str) -> None:
+        change = devices.allow if path.endswith(".allow") else devices.deny
+        change(Path(path).parent, text)
 
     def _store(self, mount: FakeMount, group: str, path: str, text: str) -> None:
         Path(path).write_text(text)

@@ -154,7 +154,7 @@ def test_reads_mounts_with_blanks_options_and_other_lines() -> None:
     mounts = parse_mounts(text)
     assert [(one.version, one.mount_point, sorted(one.controllers), one.read_only) for one in mounts] == [
         (Version.V1, "/host cgroup/cpu,cpuacct", ["cpu", "cpuacct"], False),
-        (Version.V1, "/host cgroup/systemd", [], True),
+        (Version.V1, "/host cgroup/systemd", ["name=systemd"], True),
         (Version.V2, "/sys/fs/cgroup", [], True),
     ]
     assert [one.mount_point for one in mounts_below(mounts, "/host cgroup")] == [

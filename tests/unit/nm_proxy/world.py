@@ -36,12 +36,19 @@ V1_JOINED: Final = (
 )
 V1_WITHOUT_FREEZER: Final = tuple(one for one in V1_SEPARATE if one[1] != "freezer")
 V2: Final = (("v2", "", V2_CONTROLLERS),)
+V1_WHOLE: Final = (
+    *V1_SEPARATE,
+    *(("v1", name, (name,)) for name in ("devices", "pids", "blkio")),
+    ("v1", "systemd", ("name=systemd",)),
+    ("v2", "unified", ()),
+)
 HYBRID_V1: Final = (*V1_SEPARATE, ("v2", "unified", ("hugetlb",)))
 HYBRID_MIXED: Final = (("v2", "unified", ("memory", "io", "pids")), *(one for one in V1_SEPARATE if one[1] != "memory"))
 
 KINDS: Final = {
     "v1": V1_SEPARATE,
     "v1-joined": V1_JOINED,
+    "v1-whole": V1_WHOLE,
     "v1-hybrid": HYBRID_V1,
     "mixed": HYBRID_MIXED,
     "v2": V2,

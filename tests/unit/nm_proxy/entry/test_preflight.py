@@ -306,12 +306,19 @@ def test_an_unknown_version_and_a_loopback_address_are_warnings_and_do_not_stop(
     assert exit_code(judge(world.facts)) is ExitCode.OK
 
 
-@pytest.mark.parametrize(("kind", "warned"), [("v1", {"recovery.keep_on_stop"}), ("v2", set())])
+@pytest.mark.parametrize(
+    ("kind", "obstacle", "warned"),
+    [
+        ("v1", "/c/devices is mounted read-only", {"recovery.keep_on_stop"}),
+        ("v1", "", set()),
+        ("v2", "/c/devices is mounted read-only", set()),
+    ],
+)
 def test_keeping_containers_over_a_stop_is_doubtful_where_the_runtime_ends_them(
-    tmp_path: Path, kind: str, warned: set[str]
+    tmp_path: Path, kind: str, obstacle: str, warned: set[str]
 ) -> None:
     world = World(tmp_path, kind=kind)
-    _recovery(world, keep_on_stop=True, is_host_pid=True)
+    _recovery(world, keep_on_stop=True, is_host_pid=True, obstacle=obstacle)
     found = [one for one in judge(world.facts) if one.severity is Severity.WARNING]
     assert {one.where for one in found} == warned
     assert world.errors() == []
