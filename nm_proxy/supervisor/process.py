@@ -53,11 +53,20 @@ class NodeManagerProcess:
         """Tell whether a former supervisor started it."""
         return self._child is None
 
-    def signal(self, number: signal.Signals) -> None:
-        """Signal the NodeManager and what a wrapper script left in its group; containers have sessions of their own."""
+    def signal(self, number: signal.Signals, *, is_alone: bool = False) -> None:
+        """Signal the NodeManager and what a wrapper script left in its group; containers have sessions of their own.
+
+        Args:
+            number: which one.
+            is_alone: signal nobody else. In its group are also the scripts that launch containers and wait for them,
+                which containers that outlive it need.
+        """
         if not self.exited.is_set():
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.pid, number)
+                if is_alone:
+                    os.kill(self.pid, number)
+                else:
+                    os.killpg(self.pid, number)
 
     def how_it_ended(self) -> str:
         """Say it in words; the status of a process that was taken over is known to init alone."""

@@ -285,11 +285,12 @@ class Supervisor:
         self._enter(Phase.STOPPING)
         process = self.process
         if process is not None:
-            process.signal(signal.SIGTERM)
+            keeps = self.settings.recovery.keep_on_stop
+            process.signal(signal.SIGTERM, is_alone=keeps)
             left = max(self._deadline() - KILL_SECONDS - self._clock.monotonic(), LAST_SECONDS)
             if not await _within(left, process.exited):
                 logger.error("The NodeManager does not stop; killing it", extra={"pid": process.pid})
-                process.signal(signal.SIGKILL)
+                process.signal(signal.SIGKILL, is_alone=keeps)
                 await _within(KILL_SECONDS, process.exited)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0.2):
