@@ -197,7 +197,7 @@ class Agent:
 
     def _build_detacher(self, around: Surroundings) -> Detacher | None:
         """Give one where a container's end would end tasks, and the kernel alone would not."""
-        if not is_detaching(self.settings.parenting.mode, self.detection, is_host_pid=around.is_host_pid):
+        if not is_detaching(self.settings.parenting.mode, is_host_pid=around.is_host_pid):
             return None
         return Detacher(self.detection, around.files, around.processes, monotonic=around.clock.monotonic)
 

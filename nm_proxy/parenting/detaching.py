@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take tasks out of the NodeManager's container in every version 1 hierarchy, so that they outlive it.
+"""Take tasks out of the NodeManager's container in every hierarchy, so that they outlive it.
 
 Parenting moves a task in the hierarchies that limit it. In the others it stays where it was born, in the group of the
 NodeManager's container, and whoever ends that container ends all that he finds there: runc looks in `devices`
@@ -8,13 +8,17 @@ cleans up after a pod, in all of them. So tasks go to YARN's directory in these 
 for them: `default_container_executor.sh`, or container-executor, writes a task's exit code down when it has ended. What
 bounds the container goes with them (`cgroup.carrying`).
 
+On version 2 a task that has left one group has left them all. The scripts have not; they go to the group of the task
+for which they wait, since the kernel has no processes beside groups with controllers.
+
 It matters only in the machine's PID namespace; in another one the kernel ends everybody with PID 1.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from nm_proxy.agent_settings import ParentingMode
@@ -33,14 +37,12 @@ PASS_SECONDS: Final = 0.05
 """A pass moves no longer than so, and the next one goes on: launches wait behind it, and their limits come first."""
 
 
-def is_detaching(mode: ParentingMode, detection: Detection, *, is_host_pid: bool) -> bool:
+def is_detaching(mode: ParentingMode, *, is_host_pid: bool) -> bool:
     """Tell whether tasks are to leave this program's container in every hierarchy.
 
-    Not with an executor, which may have put them into groups of its own; and not where version 2 limits: there a task
-    that has left one group has left them all.
+    Not with an executor, which may have put them into groups of its own.
     """
-    limiting = detection.hierarchies.every
-    return mode is ParentingMode.ADOPT and is_host_pid and all(one.version is Version.V1 for one in limiting)
+    return mode is ParentingMode.ADOPT and is_host_pid
 
 
 class OwnGroups:
@@ -50,6 +52,7 @@ class OwnGroups:
         """Take what was found; `own_pid` is this process unless a test says otherwise."""
         self.own_pid = own_pid if own_pid is not None else os.getpid()
         self.hierarchies = (*detection.hierarchies.every, *detection.others)
+        self._limiting_v2 = [one for one in detection.hierarchies.every if one.version is Version.V2]
         self._files = files
         self._own = processes.groups(self.own_pid)
 
@@ -83,6 +86,8 @@ class OwnGroups:
             if path and not any(_is_of(names, one) for one in self.hierarchies):
                 yield f"hierarchy {names or 'unified'} is not mounted below cgroup.root"
         for hierarchy in self.hierarchies:
+            if hierarchy in self._limiting_v2:
+                continue  # parenting itself takes tasks out of this container's group, wherever that is
             if hierarchy.read_only:
                 yield f"{hierarchy.mount_point} is mounted read-only"
                 continue
@@ -123,58 +128,66 @@ class Detacher:
         Raises:
             CgroupError: of the first hierarchy in which it failed; the others were done.
         """
-        if not self._is_contained:
+        has_limiting_v2 = any(one.version is Version.V2 for one in self._limiting)
+        if not self._is_contained and not has_limiting_v2:
             return
         launchers = self._launchers(records)
-        wanted = launchers | frozenset[int]().union(*(record.pids for record in records.values()))
+        inside = frozenset[int]().union(*(record.pids for record in records.values()))
         until = self._monotonic() + PASS_SECONDS
         failures: list[CgroupError] = []
         for hierarchy in (*self._others, *self._limiting):
             try:
+                if hierarchy not in self._limiting:
+                    self._leave(hierarchy, dict.fromkeys(inside | launchers.keys(), self._yarn), until)
                 # Tasks are in groups of their own where they are limited; only those who wait for them are not.
-                self._leave(hierarchy, launchers if hierarchy in self._limiting else wanted, until)
+                elif hierarchy.version is Version.V1:
+                    self._leave(hierarchy, dict.fromkeys(launchers, self._yarn), until)
+                else:
+                    self._move(hierarchy, {pid: path for pid, path in launchers.items() if pid not in inside}, until)
             except CgroupError as error:
                 failures.append(error)
         if failures:
             raise failures[0]
 
-    def _leave(self, hierarchy: Hierarchy, wanted: frozenset[int], until: float) -> None:
+    def _leave(self, hierarchy: Hierarchy, wanted: Mapping[int, str], until: float) -> None:
+        """Move those who are in this program's group, each to the group that is given for it."""
         home = self._home.home(hierarchy)
         if not wanted or not home or f"{home}/".startswith(f"{self._yarn}/"):
             return
         members = self._home.members(hierarchy)
-        leaving = wanted & members
+        leaving = wanted.keys() & members
         if not leaving or self._home.own_pid not in members:
             return
         if hierarchy not in self._limiting:
             self._prepare(hierarchy, home)
-        self._move(hierarchy, leaving, until)
+        self._move(hierarchy, {pid: wanted[pid] for pid in sorted(leaving)}, until)
 
     def _prepare(self, hierarchy: Hierarchy, home: str) -> None:
         _make(self._files, hierarchy, self._yarn)
         if hierarchy.version is Version.V1:
             carry(self._files, hierarchy, home, self._yarn)
 
-    def _move(self, hierarchy: Hierarchy, pids: Iterable[int], until: float) -> None:
-        for pid in sorted(pids):
+    def _move(self, hierarchy: Hierarchy, targets: Mapping[int, str], until: float) -> None:
+        for pid, target in targets.items():
             if self._monotonic() > until:
                 return
-            try:
-                self._files.write(f"{hierarchy.at(self._yarn)}/{PROCS}", str(pid))
-            except ProcessGoneError:
-                continue
+            with contextlib.suppress(ProcessGoneError):
+                self._files.write(f"{hierarchy.at(target)}/{PROCS}", str(pid))
 
-    def _launchers(self, records: Mapping[str, Record]) -> frozenset[int]:
-        """Find the ancestors of tasks that were started for one container alone, and are still the same processes."""
+    def _launchers(self, records: Mapping[str, Record]) -> dict[int, str]:
+        """Find the ancestors of tasks that were started for one container alone, with that container's group."""
         waits: dict[Root, bool] = {}
+        found: dict[int, str] = {}
         for container_id, record in records.items():
-            if record.pids:
-                for one in record.ancestors:
-                    # The NodeManager, and all above it, is an ancestor of many and waits for none of them.
-                    waits[one] = self._waits[one] if one in self._waits else self._waits_for(one, container_id)
+            if not record.pids:
+                continue
+            for one in record.ancestors:
+                # The NodeManager, and all above it, is an ancestor of many and waits for none of them.
+                waits[one] = self._waits[one] if one in self._waits else self._waits_for(one, container_id)
+                if waits[one] and self._is_same(one):
+                    found[one.pid] = record.path
         self._waits = waits
-        found = (one for one, does_wait in waits.items() if does_wait)
-        return frozenset(one.pid for one in found if self._is_same(one))
+        return found
 
     def _waits_for(self, one: Root, container_id: str) -> bool:
         named = self._processes.container_id(one.pid)

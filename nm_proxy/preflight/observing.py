@@ -270,8 +270,8 @@ def _observe_recovery(
 
 
 def observe_obstacle(mode: ParentingMode, detection: Detection, around: Surroundings) -> str:
-    """Say why tasks of a version 1 tree would end together with this container; empty where they would not."""
-    if not is_detaching(mode, detection, is_host_pid=True):
+    """Say why tasks would end together with this container; empty where they would not."""
+    if not is_detaching(mode, is_host_pid=True):
         return "with parenting.mode: executor tasks stay in this container's groups"
     own = OwnGroups(detection, around.files, around.processes, own_pid=around.own_pid)
     return next(own.obstacles(), "")

@@ -205,17 +205,12 @@ def test_obstacles_are_named(pod: Pod) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "mode", "is_host_pid", "expected"),
+    ("mode", "is_host_pid", "expected"),
     [
-        ("v1", ParentingMode.ADOPT, True, True),
-        ("v1", ParentingMode.ADOPT, False, False),
-        ("v1", ParentingMode.EXECUTOR, True, False),
-        ("v1-hybrid", ParentingMode.ADOPT, True, True),
-        ("mixed", ParentingMode.ADOPT, True, False),
-        ("v2", ParentingMode.ADOPT, True, False),
+        (ParentingMode.ADOPT, True, True),
+        (ParentingMode.ADOPT, False, False),
+        (ParentingMode.EXECUTOR, True, False),
     ],
 )
-def test_it_matters_in_the_machines_pid_namespace_on_version_1(
-    tmp_path: Path, kind: str, mode: ParentingMode, is_host_pid: bool, expected: bool
-) -> None:
-    assert is_detaching(mode, Node(tmp_path, kind=kind).found, is_host_pid=is_host_pid) is expected
+def test_it_matters_in_the_machines_pid_namespace(mode: ParentingMode, is_host_pid: bool, expected: bool) -> None:
+    assert is_detaching(mode, is_host_pid=is_host_pid) is expected
