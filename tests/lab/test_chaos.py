@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +36,7 @@ _ORDERED = frozenset({137, 143})
 _LOST = frozenset({-1, EXIT_ABORTED, -1000})
 """Negative too, but no decision: the launch failed (shell of the NodeManager, ContainerExitStatus.INVALID), or the
 ResourceManager gave up what a NodeManager did not know after its return."""
+_NUMBERS = re.compile(r"\d+")
 _TOLERANCE = Tolerance(order_seconds=2.0, flight_seconds=2.0, fall_seconds=60.0, claim_seconds=3.0)
 """While the API server is away its versions are told late, and a permission may live as long as an outage."""
 
@@ -86,7 +89,7 @@ def _run(lab: Lab, unique: Unique, folder: Path, seed: int, disturb: Callable[[C
     assert chaos.crashes == [], f"seed {seed}"
     if verdict.violations or verdict.claims_below_use:
         _keep_log(found.recording.events(), folder)
-    for finding in (*verdict.violations, *verdict.claims_below_use, *killed, *broken, *application.errors):
+    for finding in (*verdict.violations, *verdict.claims_below_use, *killed, *broken, *_kinds(application.errors)):
         print(finding)
     assert verdict.violations == (), f"seed {seed}"
     assert verdict.claims_below_use == (), f"seed {seed}"
@@ -94,6 +97,12 @@ def _run(lab: Lab, unique: Unique, folder: Path, seed: int, disturb: Callable[[C
     # Both sides were at work meanwhile.
     assert min(verdict.growths["kubernetes"], verdict.growths["yarn"]) > 0, f"seed {seed}: {verdict.growths}"
     return chaos
+
+
+def _kinds(errors: Iterable[str]) -> Iterator[str]:
+    """Give the first line of each kind of error, with how often it came: each has a trace, and is tried again."""
+    counts = Counter(_NUMBERS.sub("N", error.partition("\n")[0]) for error in errors)
+    yield from (f"{count} times: {line}" for line, count in counts.most_common())
 
 
 def _keep_log(events: Iterable[Event], folder: Path) -> None:
