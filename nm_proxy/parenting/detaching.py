@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
@@ -178,13 +179,16 @@ class Detacher:
         """Find the ancestors of tasks that were started for one container alone, with that container's group."""
         waits: dict[Root, bool] = {}
         found: dict[int, str] = {}
+        shared = Counter(one for record in records.values() for one in record.ancestors)
         for container_id, record in records.items():
             if not record.pids:
                 continue
             for one in record.ancestors:
-                # The NodeManager, and all above it, is an ancestor of many and waits for none of them.
+                # Who is an ancestor of several waits for none of them. In a task's group it would draw all others in.
+                if shared[one] > 1:
+                    continue
                 waits[one] = self._waits[one] if one in self._waits else self._waits_for(one, container_id)
-                if waits[one] and self._is_same(one):
+                if waits[one] and self._is_launcher_yet(one):
                     found[one.pid] = record.path
         self._waits = waits
         return found
@@ -193,9 +197,10 @@ class Detacher:
         named = self._processes.container_id(one.pid)
         return named == container_id or self._processes.command_names(one.pid, container_id)
 
-    def _is_same(self, one: Root) -> bool:
+    def _is_launcher_yet(self, one: Root) -> bool:
+        """Tell whether it is the same process, and leads no session: a NodeManager does, its scripts do not."""
         process = self._processes.process(one.pid)
-        return process is not None and process.start_ticks == one.start_ticks
+        return process is not None and process.start_ticks == one.start_ticks and process.session != process.pid
 
 
 def _make(files: Files, hierarchy: Hierarchy, path: str) -> None:

@@ -60,3 +60,17 @@ def test_a_script_that_is_inside_is_left_alone_and_is_no_repair(node: Node) -> N
     report = node.look()
     assert report.repairs == []
     assert not [one for one in node.kernel.operations if one.startswith("write ") and "cgroup.procs" in one]
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_node_manager_whose_command_names_containers_waits_for_none(node: Node, count: int) -> None:
+    names = [container_id(number) for number in range(2, 2 + count)]
+    own = node.kernel.processes.directory / str(node.node_manager.pid) / "cmdline"
+    own.write_bytes("\0".join(["stand-in", *names]).encode() + b"\0")
+    before = node.kernel.where(node.node_manager.pid)
+    tasks = [launch(node, number)[1] for number in range(2, 2 + count)]
+    for _ in range(3):
+        assert node.look().errors == {}
+    assert node.kernel.where(node.node_manager.pid) == before
+    for number, task in enumerate(tasks, 2):
+        assert set(node.kernel.where(task.pid).values()) == {node.path(number)}
