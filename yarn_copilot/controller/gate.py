@@ -42,7 +42,7 @@ class WriteGate:
         self._has_complete_view = has_complete_view
         self.max_silence_seconds = max_silence_seconds
         self.was_refused = False
-        """Set by a writer that dropped what it had; whoever sees the gate open again plans everything."""
+        """Set where a writer dropped what it had; whoever sees the gate open again plans everything."""
 
     @property
     def leadership(self) -> Leadership:
@@ -64,6 +64,10 @@ class WriteGate:
             return "nodes and pods have not been listed completely yet"
         return ""
 
+    def refuse_kubernetes(self) -> str:
+        """Give the same to a writer that drops what it has if there is a reason."""
+        return self._noted(self.why_not_kubernetes())
+
     def why_not_yarn(self) -> str:
         """Say why no update may be sent to a ResourceManager now; empty when it may."""
         reason = self.why_not_kubernetes()
@@ -73,3 +77,11 @@ class WriteGate:
         if age is None or age > self.max_silence_seconds:
             return f"the API server has been silent for longer than {self.max_silence_seconds:g} s"
         return ""
+
+    def refuse_yarn(self) -> str:
+        """Give the same to a writer that drops what it has if there is a reason."""
+        return self._noted(self.why_not_yarn())
+
+    def _noted(self, reason: str) -> str:
+        self.was_refused = self.was_refused or bool(reason)
+        return reason

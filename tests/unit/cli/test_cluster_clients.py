@@ -14,7 +14,7 @@ from tests.unit.controller.outside import RecordingEvents
 from tests.unit.kube.manual_clock import ManualClock
 from yarn_copilot.cli.cluster_clients import LOOK_SECONDS, RETRY_SECONDS, ClusterClients
 from yarn_copilot.controller.clusters import ClusterPort
-from yarn_copilot.errors import ConfigError
+from yarn_copilot.errors import ConfigError, YarnCopilotError
 from yarn_copilot.hadoop.addresses import Address
 from yarn_copilot.hadoop.configuration_watching import WHOLE_DIRECTORY, ClusterChanges
 from yarn_copilot.hadoop.errors import ClientClosedError
@@ -39,8 +39,8 @@ async def is_closed(port: ClusterPort) -> bool:
         await port.resource_manager.get_cluster_metrics()
     except ClientClosedError:
         return True
-    except Exception:
-        return False
+    except YarnCopilotError:
+        return False  # nobody answers there; it was tried
     return False
 
 

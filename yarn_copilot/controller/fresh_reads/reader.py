@@ -85,10 +85,7 @@ class FreshReads:
     async def read_node(self, name: str) -> None:
         """Read one node and keep what it gave."""
         memory = self._book.memory(name)
-        if memory is None:
-            return
-        if self._gate.why_not_yarn():
-            self._gate.was_refused = True
+        if memory is None or self._gate.refuse_yarn():
             return
         self._on_step(Step.READ_BEGUN, name)
         began_at = self._clock.monotonic()

@@ -167,10 +167,7 @@ class NodeAgents:
     async def make_room(self, node: str, manager: ManagerMemory, ask: BatchResources) -> None:
         """Ask one agent to free so much, if this replica may write."""
         agent, memory = self._agent(manager), manager.agent
-        if agent is None:
-            return
-        if self._gate.why_not_yarn():
-            self._gate.was_refused = True
+        if agent is None or self._gate.refuse_yarn():
             return
         asked = batch_words(ask)
         try:

@@ -121,8 +121,7 @@ class ClaimReconciler:
             return
         if self._clock.monotonic() < memory.claim.retry_at:
             return  # the node is planned again at that moment
-        if self._gate.why_not_kubernetes():
-            self._gate.was_refused = True
+        if self._gate.refuse_kubernetes():
             return
         if plan.claim_action is ClaimAction.FORGET:
             await self._forget_order(memory, facts)
