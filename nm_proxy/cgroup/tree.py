@@ -13,22 +13,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from nm_proxy.cgroup import weights
+from nm_proxy.cgroup import groups, weights
 from nm_proxy.cgroup.errors import (
     GroupBusyError,
     GroupGoneError,
     InternalProcessError,
     NotDelegatedError,
     PermissionDeniedError,
-    ProcessGoneError,
     ValueRefusedError,
 )
 from nm_proxy.cgroup.files import Files, KernelFiles
+from nm_proxy.cgroup.groups import PROCS
 from nm_proxy.cgroup.hierarchy import FREEZER, Hierarchies, Hierarchy
 from nm_proxy.cgroup.layout import Version
 from nm_proxy.container_ids import is_container_id
 
-PROCS: Final = "cgroup.procs"
 _WANTED_V2: Final = ("cpuset", "cpu", "io", "memory", "pids")
 _SEED_TRIES: Final = 5
 
@@ -142,12 +141,12 @@ class CgroupTree:
 
     def members(self, path: str) -> dict[str, frozenset[int]]:
         """List the processes of a group in each hierarchy, by mount point; 0 stands for other PID namespaces."""
-        return {one.mount_point: self._members(one, path) for one in self.hierarchies.every}
+        return {one.mount_point: groups.members(self.files, one, path) for one in self.hierarchies.every}
 
     def last_members(self, path: str) -> dict[str, frozenset[int]]:
         """List the processes of a group in the hierarchy that `move` enters last."""
         last = self.hierarchies.every[-1]
-        return {last.mount_point: self._members(last, path)}
+        return {last.mount_point: groups.members(self.files, last, path)}
 
     def processes(self, path: str) -> frozenset[int]:
         """List the processes of a group in any hierarchy; a missing group has none."""
@@ -177,7 +176,7 @@ class CgroupTree:
                 continue
             for hierarchy in self.hierarchies.every:
                 if pid not in current.get(hierarchy.mount_point, ()):
-                    writes += self._move_one(hierarchy, path, pid)
+                    writes += groups.enter(self.files, hierarchy, path, pid)
         return writes
 
     # Values
@@ -245,15 +244,10 @@ class CgroupTree:
     # Steps
 
     def _make(self, hierarchy: Hierarchy, path: str) -> bool:
-        directory = hierarchy.at(path)
-        try:
-            made = self.files.make_directory(directory)
-        except GroupGoneError:
-            if hierarchy.controllers != {FREEZER}:
-                raise
+        if hierarchy.controllers == {FREEZER}:
             # kubelet does not keep its directories in every hierarchy that the kernel has; freezing needs one of ours.
-            self._make(hierarchy, path.rpartition("/")[0])
-            made = self.files.make_directory(directory)
+            return groups.make_whole(self.files, hierarchy, path)
+        made = self.files.make_directory(hierarchy.at(path))
         if hierarchy.version is Version.V1 and "cpuset" in hierarchy.controllers:
             self._seed_cpuset(hierarchy, path)
         return made
@@ -302,19 +296,6 @@ class CgroupTree:
                 fix="move them into a group below; a NodeManager must not run in this directory itself",
             ) from error
         return True
-
-    def _members(self, hierarchy: Hierarchy, path: str) -> frozenset[int]:
-        try:
-            return frozenset(map(int, self.files.read(f"{hierarchy.at(path)}/{PROCS}").split()))
-        except GroupGoneError:
-            return frozenset()
-
-    def _move_one(self, hierarchy: Hierarchy, path: str, pid: int) -> int:
-        try:
-            self.files.write(f"{hierarchy.at(path)}/{PROCS}", str(pid))
-        except ProcessGoneError:
-            return 0
-        return 1
 
     def _read(self, hierarchy: Hierarchy, path: str, name: str) -> str:
         return self.files.read(f"{hierarchy.at(path)}/{name}")

@@ -146,6 +146,10 @@ class ProcessReader:
         """Tell whether a process's command line contains a text."""
         return text.encode() in (self._content(pid, "cmdline", _ENVIRONMENT_LIMIT) or b"")
 
+    def names_container(self, pid: int, container_id: str) -> bool:
+        """Tell whether a process was started for a container: its id is in the environment or the command line."""
+        return self.container_id(pid) == container_id or self.command_names(pid, container_id)
+
     def groups(self, pid: int) -> dict[str, str]:
         """Read in which cgroup a process is, by the names of controllers of each hierarchy, comma-separated.
 

@@ -139,7 +139,9 @@ def root_of(file: PidFile, processes: ProcessReader) -> Root | None:
         The identity of the process; None if there is none or it is not believed.
     """
     process = processes.process(file.pid)
-    if process is None or not (_fits_in_time(file, process, processes) or _names_container(file, processes)):
+    if process is None:
+        return None
+    if not (_fits_in_time(file, process, processes) or processes.names_container(file.pid, file.container_id)):
         return None
     return Root(process.pid, process.start_ticks)
 
@@ -158,8 +160,3 @@ def own_processes(processes: ProcessReader) -> frozenset[int]:
 def _fits_in_time(file: PidFile, process: Process, processes: ProcessReader) -> bool:
     age = file.written_at - processes.started_at(process.start_ticks)
     return -CLOCK_SLACK_SECONDS <= age <= LAUNCH_WINDOW_SECONDS
-
-
-def _names_container(file: PidFile, processes: ProcessReader) -> bool:
-    named = processes.container_id(file.pid)
-    return named == file.container_id or processes.command_names(file.pid, file.container_id)

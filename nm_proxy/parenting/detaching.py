@@ -16,20 +16,19 @@ It matters only in the machine's PID namespace; in another one the kernel ends e
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from nm_proxy.agent_settings import ParentingMode
+from nm_proxy.cgroup import groups
 from nm_proxy.cgroup.carrying import DEVICES, carry
 from nm_proxy.cgroup.detection import Detection
-from nm_proxy.cgroup.errors import CgroupError, GroupGoneError, ProcessGoneError
+from nm_proxy.cgroup.errors import CgroupError
 from nm_proxy.cgroup.files import Files
 from nm_proxy.cgroup.hierarchy import Hierarchy
 from nm_proxy.cgroup.layout import Version
-from nm_proxy.cgroup.tree import PROCS
 from nm_proxy.nodemanager.processes import ProcessReader
 from nm_proxy.parenting.belonging import Root
 from nm_proxy.parenting.records import Record
@@ -75,11 +74,7 @@ class OwnGroups:
         Raises:
             CgroupError: it cannot be looked at.
         """
-        try:
-            text = self._files.read(f"{hierarchy.at(self.home(hierarchy))}/{PROCS}")
-        except GroupGoneError:
-            return frozenset()
-        return frozenset(map(int, text.split()))
+        return groups.members(self._files, hierarchy, self.home(hierarchy))
 
     def obstacles(self) -> Iterator[str]:
         """Say, for each hierarchy in which tasks could not leave the container, why."""
@@ -119,8 +114,11 @@ class Detacher:
         self._limiting = detection.hierarchies.every
         # Where runc looks comes first: a pass may end in the middle.
         self._others = sorted(detection.others, key=lambda one: DEVICES not in one.controllers)
-        # What only limits (a service manager's slice of memory) is no container, which has groups in all.
-        self._is_contained = any(map(self._home.home, self._others))
+        # What only limits (a service manager's slice of memory) is no container, which has groups in all. Where version
+        # 2 limits, this program need not see its group, and whoever waits for a task goes to the task.
+        self._is_needed = any(map(self._home.home, self._others)) or any(
+            one.version is Version.V2 for one in self._limiting
+        )
         self._waits: dict[Root, bool] = {}
 
     def detach(self, records: Mapping[str, Record]) -> None:
@@ -129,8 +127,7 @@ class Detacher:
         Raises:
             CgroupError: of the first hierarchy in which it failed; the others were done.
         """
-        has_limiting_v2 = any(one.version is Version.V2 for one in self._limiting)
-        if not self._is_contained and not has_limiting_v2:
+        if not self._is_needed:
             return
         launchers = self._launchers(records)
         inside = frozenset[int]().union(*(record.pids for record in records.values()))
@@ -164,7 +161,7 @@ class Detacher:
         self._move(hierarchy, {pid: wanted[pid] for pid in sorted(leaving)}, until)
 
     def _prepare(self, hierarchy: Hierarchy, home: str) -> None:
-        _make(self._files, hierarchy, self._yarn)
+        groups.make_whole(self._files, hierarchy, self._yarn)
         if hierarchy.version is Version.V1:
             carry(self._files, hierarchy, home, self._yarn)
 
@@ -172,8 +169,7 @@ class Detacher:
         for pid, target in targets.items():
             if self._monotonic() > until:
                 return
-            with contextlib.suppress(ProcessGoneError):
-                self._files.write(f"{hierarchy.at(target)}/{PROCS}", str(pid))
+            groups.enter(self._files, hierarchy, target, pid)
 
     def _launchers(self, records: Mapping[str, Record]) -> dict[int, str]:
         """Find the ancestors of tasks that were started for one container alone, with that container's group."""
@@ -187,32 +183,17 @@ class Detacher:
                 # Who is an ancestor of several waits for none of them. In a task's group it would draw all others in.
                 if shared[one] > 1:
                     continue
-                waits[one] = self._waits[one] if one in self._waits else self._waits_for(one, container_id)
+                known = self._waits.get(one)
+                waits[one] = self._processes.names_container(one.pid, container_id) if known is None else known
                 if waits[one] and self._is_launcher_yet(one):
                     found[one.pid] = record.path
         self._waits = waits
         return found
 
-    def _waits_for(self, one: Root, container_id: str) -> bool:
-        named = self._processes.container_id(one.pid)
-        return named == container_id or self._processes.command_names(one.pid, container_id)
-
     def _is_launcher_yet(self, one: Root) -> bool:
         """Tell whether it is the same process, and leads no session: a NodeManager does, its scripts do not."""
         process = self._processes.process(one.pid)
         return process is not None and process.start_ticks == one.start_ticks and process.session != process.pid
-
-
-def _make(files: Files, hierarchy: Hierarchy, path: str) -> None:
-    """Make a group and what is missing above it: kubelet does not keep its directories in every hierarchy."""
-    try:
-        files.make_directory(hierarchy.at(path))
-    except GroupGoneError:
-        above = path.rpartition("/")[0]
-        if not above:
-            raise
-        _make(files, hierarchy, above)
-        files.make_directory(hierarchy.at(path))
 
 
 def _is_of(names: str, hierarchy: Hierarchy) -> bool:
