@@ -44,8 +44,12 @@ GREED = "exec python3.11 -c 'import time; x = bytearray(400 << 20); time.sleep(6
 
 @pytest.fixture(params=["3.5.0", "3.3.6"])
 def yarn_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """Run a ResourceManager and prepare a NodeManager for the container."""
-    options = YarnOptions(minimum_memory_mib=64, nameless=(1,), unstarted=(1,))
+    """Run a ResourceManager and prepare a NodeManager for the container.
+
+    The next container's NodeManager takes over from the last one: as in production, the ResourceManager waits longer
+    for it than a busy machine needs to start a container, or it gives the tasks up.
+    """
+    options = YarnOptions(minimum_memory_mib=64, nameless=(1,), unstarted=(1,), expiry_millis=600_000)
     with Lab(kubernetes=False, node_managers=1, hadoop_version=request.param, yarn_options=options) as lab:
         yield lab
 
