@@ -143,7 +143,8 @@ async def kills(machine: Machine, folder: Path) -> None:
                 assert result.freed.to_batch() == TASK
                 assert result.missing.to_batch() == ZERO_BATCH
                 assert machine.carriers(3) == set()
-                assert scene.files.killed == [container_id(3)]
+                # A kernel may be told twice, when a look finds processes that are still about to end.
+                assert set(scene.files.killed) == {container_id(3)}
                 group = Path("/sys/fs/cgroup") / machine.path(3)
                 assert not group.exists() or "populated 0" in (group / "cgroup.events").read_text()
                 assert await asyncio.to_thread(scene.processes[1].wait, 60) == -9
