@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.node.machine import Machine
+from lab.node.machine import MARK, Machine, carriers_of, end_carriers
 from lab.node.programs import STORM, WithoutKill
 from nm_proxy.cgroup.detection import read_mounts
 from nm_proxy.cgroup.files import KernelFiles
@@ -45,18 +45,25 @@ def tree() -> Iterator[tuple[CgroupTree, str]]:
     try:
         yield tree, path
     finally:
+        end_carriers(path)
         with contextlib.suppress(Exception):
             GroupKiller(tree).kill(path, timeout_seconds=20)
         Machine.wait_for(lambda: not tree.processes(path))
         tree.remove(path)
 
 
-def storm(seed: int, seconds: float) -> subprocess.Popen[bytes]:
-    code = "import os, sys\n" + STORM
+def storm(name: str, seed: int, seconds: float) -> subprocess.Popen[bytes]:
+    """Prepare a storm that breaks out once its standard input is closed.
+
+    Nothing in its environment tells that it is a container's, so who left its parent before the first look would be
+    nobody's: it has to be inside before it forks.
+    """
+    code = "import os, sys\nsys.stdin.read()\n" + STORM
     return subprocess.Popen(
         [sys.executable, "-S", "-E", "-c", code, "", str(seed), str(seconds)],
         start_new_session=True,
-        stdin=subprocess.DEVNULL,
+        env={"PATH": os.environ["PATH"], MARK: name},
+        stdin=subprocess.PIPE,
     )
 
 
@@ -73,13 +80,16 @@ def looker(process: subprocess.Popen[bytes], path: str) -> Callable[[], Belongin
 def test_kills_a_storm_in_a_version_2_group(tree: tuple[CgroupTree, str], files: type[KernelFiles]) -> None:
     real, path = tree
     used = CgroupTree(real.hierarchies, files())
-    process = storm(3, 1.0)
+    process = storm(path, 3, 1.0)
+    assert process.stdin is not None
     (result,) = gather(used, [path], looker(process, path)).values()
     assert result.error is None
+    process.stdin.close()
     Machine.wait_for(lambda: len(used.processes(path)) > 5)
     assert GroupKiller(used).kill(path, timeout_seconds=30) > 5
     assert process.wait(timeout=30) == -signal.SIGKILL
     assert used.processes(path) == set()
+    assert carriers_of(f"{MARK}={path}") == set()
     events = Path(f"{real.hierarchies.every[0].at(path)}/cgroup.events").read_text()
     assert "populated 0" in events
     assert "frozen 0" in events
