@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -127,6 +128,12 @@ class DockerDaemon:
         ]
 
     def _connect(self) -> docker.DockerClient:
+        # That client leaves the socket of a connection that fails to the garbage collector.
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            try:
+                probe.connect(self.url.removeprefix("unix://"))
+            except OSError as error:
+                raise probes.NotReadyError(str(error)) from error
         client: docker.DockerClient | None = None
         try:
             client = docker.DockerClient(base_url=self.url, timeout=_CALL_SECONDS)

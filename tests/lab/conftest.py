@@ -7,6 +7,7 @@ their own. Node and pod names come from `unique`, so that nothing of another tes
 
 from __future__ import annotations
 
+import gc
 import itertools
 import secrets
 from collections.abc import Callable, Iterator
@@ -26,6 +27,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if _FOLDER in item.path.parents:
             item.add_marker(pytest.mark.lab)
             item.add_marker(pytest.mark.xdist_group("lab"))
+
+
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    """Collect after each test: a warning about what it has not closed is an error, and is charged to whoever did it."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="session")

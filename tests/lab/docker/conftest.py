@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -35,9 +36,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings(_UNCLOSED))
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish() -> None:
-    """Collect the client's sockets while their warnings are still passed over."""
+def collect_sockets() -> None:
+    """Collect the client's sockets while their warnings are passed over, so that no later test is charged with them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
@@ -46,6 +46,13 @@ def pytest_sessionfinish() -> None:
 @pytest.fixture(scope="session")
 def daemon() -> Iterator[DockerDaemon]:
     """Start the daemon, bring the base image in, build the images."""
+    with _daemon() as running:
+        yield running
+    collect_sockets()
+
+
+@contextmanager
+def _daemon() -> Iterator[DockerDaemon]:
     progress = Progress()
     with DockerDaemon() as running:
         images.import_base(running.client, progress)
@@ -84,3 +91,6 @@ def containers(daemon: DockerDaemon, monkeypatch: pytest.MonkeyPatch) -> Iterato
     yield start
     for container in started:
         container.stop()
+        container.get_docker_client().client.close()
+    started.clear()
+    collect_sockets()
