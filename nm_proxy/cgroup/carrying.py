@@ -19,6 +19,9 @@ DEVICES: Final = "devices"
 EVERYTHING: Final = "a *:* rwm"
 """How `devices.list` says that there is no rule; a privileged container has it."""
 
+CAP_SYS_ADMIN: Final = 21
+"""Number of the capability that writing device rules takes (include/uapi/linux/capability.h)."""
+
 _HUGE_PAGES: Final = ("64KB", "1MB", "2MB", "16MB", "32MB", "512MB", "1GB", "2GB", "16GB")
 _LIMITS: Final = {"pids": ("pids.max",), "hugetlb": tuple(f"hugetlb.{size}.limit_in_bytes" for size in _HUGE_PAGES)}
 
@@ -41,6 +44,15 @@ def carry(files: Files, hierarchy: Hierarchy, source: str, target: str) -> None:
                 _carry_limit(files, hierarchy, name, source, target)
     if DEVICES in hierarchy.controllers:
         _carry_rules(files, hierarchy.at(source), hierarchy.at(target))
+
+
+def has_rules(files: Files, hierarchy: Hierarchy, group: str) -> bool:
+    """Tell whether a group has device rules of its own, which only an administrator may give to another one.
+
+    Raises:
+        CgroupError: they cannot be read.
+    """
+    return DEVICES in hierarchy.controllers and EVERYTHING not in _rules(files, hierarchy.at(group))
 
 
 def _carry_limit(files: Files, hierarchy: Hierarchy, name: str, source: str, target: str) -> None:

@@ -2,11 +2,12 @@
 """Look at processes in /proc: who descends from whom, who carries which container's id.
 
 Every look is a snapshot that may be old when it returns; a process is identified by its number together with its
-start time, because numbers are used again. Source: proc_pid_stat(5), proc_pid_environ(5).
+start time, because numbers are used again. Source: proc_pid_stat(5), proc_pid_environ(5), proc_pid_status(5).
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections import defaultdict
@@ -159,6 +160,18 @@ class ProcessReader:
         text = (self._content(pid, "cgroup", _ENVIRONMENT_LIMIT) or b"").decode("utf-8", "surrogateescape")
         fields = (line.split(":", 2) for line in text.splitlines())
         return {one[1]: one[2].strip("/") for one in fields if len(one) == 3}
+
+    def may(self, pid: int, capability: int) -> bool | None:
+        """Tell whether a process has a capability in force, by its number in capabilities(7); None if it is not told.
+
+        Shape of the line in `status`: `CapEff:\t` and 16 hexadecimal digits, bit N for capability N.
+        """
+        for line in (self._content(pid, "status", _ENVIRONMENT_LIMIT) or b"").splitlines():
+            name, _, mask = line.partition(b":")
+            if name == b"CapEff":
+                with contextlib.suppress(ValueError):
+                    return bool(int(mask, 16) >> capability & 1)
+        return None
 
     def started_at(self, start_ticks: int) -> float:
         """Turn a start into seconds since 1970, never later than it really was and at most a tick earlier."""

@@ -23,7 +23,7 @@ from typing import Final
 
 from nm_proxy.agent_settings import ParentingMode
 from nm_proxy.cgroup import groups
-from nm_proxy.cgroup.carrying import DEVICES, carry
+from nm_proxy.cgroup.carrying import CAP_SYS_ADMIN, DEVICES, carry, has_rules
 from nm_proxy.cgroup.detection import Detection
 from nm_proxy.cgroup.errors import CgroupError
 from nm_proxy.cgroup.files import Files
@@ -55,6 +55,7 @@ class OwnGroups:
         self._limiting_v2 = [one for one in detection.hierarchies.every if one.version is Version.V2]
         self._files = files
         self._own = processes.groups(self.own_pid)
+        self._may_write_rules = processes.may(self.own_pid, CAP_SYS_ADMIN)
 
     def home(self, hierarchy: Hierarchy) -> str:
         """Give this program's group, relative to the hierarchy's root; empty is the root."""
@@ -90,6 +91,8 @@ class OwnGroups:
             try:
                 if not self.is_here(hierarchy):
                     yield f"{hierarchy.mount_point} does not have this process where /proc/self/cgroup says"
+                elif has_rules(self._files, hierarchy, self.home(hierarchy)) and self._may_write_rules is False:
+                    yield "its device rules cannot be given to tasks without CAP_SYS_ADMIN"
             except CgroupError as error:
                 yield str(error)
 

@@ -231,8 +231,8 @@ def _keeping(seen: RecoveryFacts, cgroup: CgroupFacts) -> Iterator[Finding]:
             "is true on cgroup version 1, where the container runtime ends all tasks together with this container: "
             + seen.obstacle,
             "a task that can leave this container in every hierarchy",
-            "mount the host's whole /sys/fs/cgroup writable, in the host's cgroup namespace and with parenting.mode: "
-            "adopt; or set recovery.keep_on_stop: false and let a stop drain",
+            "mount the host's whole /sys/fs/cgroup writable, in the host's cgroup namespace, with CAP_SYS_ADMIN (or "
+            "privileged) and parenting.mode: adopt; or set recovery.keep_on_stop: false and let a stop drain",
         )
     if seen.file_system in {"tmpfs", "ramfs"}:
         yield doubtful(

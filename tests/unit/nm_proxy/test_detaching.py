@@ -205,6 +205,25 @@ def test_obstacles_are_named(pod: Pod) -> None:
 
 
 @pytest.mark.parametrize(
+    ("capabilities", "rules", "is_obstacle"),
+    [
+        ("00000000a80425fb", RULES, True),  # Docker's default set
+        ("00000000a82425fb", RULES, False),  # with SYS_ADMIN
+        ("000001ffffffffff", RULES, False),
+        ("00000000a80425fb", "a *:* rwm", False),
+        ("rubbish", RULES, False),
+    ],
+)
+def test_device_rules_take_an_administrator(pod: Pod, capabilities: str, rules: str, is_obstacle: bool) -> None:
+    node, own = pod.node, pod.node.node_manager.pid
+    node.kernel.force("devices", pod.box, "devices.list", rules)
+    status = node.kernel.processes.directory / str(own) / "status"
+    status.write_text(f"Name:\tpython\nCapInh:\t0000000000000000\nCapEff:\t{capabilities}\n")
+    found = list(OwnGroups(node.found, node.kernel, node.processes, own_pid=own).obstacles())
+    assert found == (["its device rules cannot be given to tasks without CAP_SYS_ADMIN"] if is_obstacle else [])
+
+
+@pytest.mark.parametrize(
     ("mode", "is_host_pid", "expected"),
     [
         (ParentingMode.ADOPT, True, True),
