@@ -23,7 +23,9 @@ REPORTS := build/reports
 # Context of the container images' builds, and whether modules are compiled for a quicker start.
 IMAGE := build/image
 COMPILE := --compile-bytecode
-PYTEST := $(BIN)/python -m pytest -m "not soak"
+# Tests run in an order of their own; the command that make shows names it, and `make unit SEED=123` runs it again.
+SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
+PYTEST := $(BIN)/python -m pytest -m "not soak" --randomly-seed=$(SEED)
 CODE := batch_resources yarn_copilot nm_proxy lab tests benchmarks
 LINTED := $(CODE) .ci/stages.py
 
@@ -33,6 +35,7 @@ help: ## Show this help
 	@echo "yarn-copilot: what you can do here"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "Pass options to pytest with ARGS, for example: make unit ARGS='-k quantities -x'"
+	@echo "Tests run in a random order; SEED=123 runs them in that one, and each run shows its own"
 	@echo "The demo without downloads: LAB=embedded make demo"
 
 venv: $(READY) ## Build the virtual environment (.venv) from the lock
