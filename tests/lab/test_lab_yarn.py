@@ -26,7 +26,8 @@ def older_lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
 
 def _give_room(lab: Lab) -> None:
     for node_manager in lab.yarn.node_managers:
-        lab.yarn.set_capacity(node_manager.node_id, 4096, 8)
+        # All of one test fits on each of them: nothing says where the first containers go.
+        lab.yarn.set_capacity(node_manager.node_id, 8192, 16)
 
 
 def _check_application(lab: Lab, *, managed: bool) -> None:
@@ -102,7 +103,7 @@ def test_capacity_and_application_survive_a_restart_of_the_resource_manager(lab:
     lab.yarn.start_rm()
     lab.yarn.wait_for_nodes()
     node_ids = [each.node_id for each in lab.yarn.node_managers]
-    assert [lab.yarn.capacity(node_id) for node_id in node_ids] == [(4096, 8)] * 3
+    assert [lab.yarn.capacity(node_id) for node_id in node_ids] == [(8192, 16)] * 3
     application.ask(count=1)
     application.wait_running(3)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,13 +64,17 @@ def stop(node: Node) -> None:
     assert ended(node.container) == 0
 
 
+_MOMENT_SECONDS = 1.0
+
+
 def processes_of(application: Application) -> set[int]:
     """Find everyone who works for the running tasks: their processes, and the scripts that wait for these."""
     return set().union(*(carriers_of(f"CONTAINER_ID={one.id}") for one in application.running()))
 
 
 def lasting(pids: set[int]) -> set[int]:
-    """Leave out who sleeps between two looks for the file."""
+    """Leave out who lives for a moment only: who sleeps between two looks for the file, and helpers of the scripts."""
+    time.sleep(_MOMENT_SECONDS)
     found = set()
     for pid in pids:
         with contextlib.suppress(OSError):

@@ -39,7 +39,11 @@ exec java -Xmx192m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 --add-opens=java.bas
   -Djava.net.preferIPv4Stack=true -Djdk.net.hosts.file={hosts} \\
   -cp "$HADOOP_CONF_DIR:/opt/hadoop/share/hadoop/yarn/*" org.apache.hadoop.yarn.server.nodemanager.NodeManager
 """
-GREED = "exec python3.11 -c 'import time; x = bytearray(400 << 20); time.sleep(600)'"
+# What is charged before a process moves stays with the group it leaves (version 1), so it waits until it is inside.
+GREED = (
+    "while [ ! -e {may_take} ]; do sleep 0.1; done; "
+    "exec python3.11 -c 'import time; x = bytearray(400 << 20); time.sleep(600)'"
+)
 
 
 @pytest.fixture(params=["3.5.0", "3.3.6"])
@@ -176,9 +180,14 @@ def test_tasks_of_a_node_manager_in_a_container_are_placed_limited_and_drained(n
     application.ask(count=2, memory_mib=256, vcores=2)
     application.wait_running(2, timeout_seconds=WAIT_SECONDS)
     wait_inside(node, application, 2)
-    for one in application.running():
-        values = machine.tree.values(machine.place.container(one.id))
-        assert (values.cpu, values.memory_bytes) == (2048, 256 * MIB)
+    for path in [machine.place.container(one.id) for one in application.running()]:
+        # The limit comes first, the weight right after it.
+        probes.wait_until(
+            lambda path=path: machine.tree.values(path).cpu == 2048,  # type: ignore[misc]
+            what="it weighs two vcores",
+            timeout_seconds=WAIT_SECONDS,
+        )
+        assert machine.tree.values(path).memory_bytes == 256 * MIB
     probes.wait_until(
         lambda: machine.tree.values(machine.place.yarn).cpu == 4096,
         what="the parent weighs four vcores",
@@ -186,7 +195,10 @@ def test_tasks_of_a_node_manager_in_a_container_are_placed_limited_and_drained(n
     )
 
     # A task that takes more than it was given dies alone.
-    application.ask(memory_mib=256, vcores=1, shell_command=GREED)
+    may_take = lab.state_dir / "may-take"
+    application.ask(memory_mib=256, vcores=1, shell_command=GREED.format(may_take=may_take))
+    wait_inside(node, application, 3)
+    may_take.touch()
     application.wait_for(
         lambda: len(application.completed()) == 1, what="the greedy task ends", timeout_seconds=WAIT_SECONDS
     )

@@ -164,7 +164,7 @@ def test_its_tasks_are_parented_and_killed_and_only_root_may_ask_for_that(node: 
     assert (node.folder / "recovery" / "state").stat().st_uid == node.uid
 
     probes.wait_until(
-        lambda: machine.carriers(2) and machine.outside(2) == {} and machine.tree.processes(machine.path(2)),
+        lambda: machine.carriers(2) and machine.outside(2) == {} and len(machine.tree.processes(machine.path(2))) == 1,
         what="the task of the other user is inside",
         timeout_seconds=WAIT_SECONDS,
     )

@@ -22,12 +22,12 @@ from tests.unit.nm_proxy.entry.site import write_site
 
 NODE_MANAGER = """
 import os, signal, subprocess, sys, time
+signal.signal(signal.SIGQUIT, lambda *_: print("thread dump", flush=True))
+signal.signal(signal.SIGTERM, lambda *_: (print("asked to stop", flush=True), sys.exit(0)))
 print("node manager", os.getpid(), flush=True)
 for _ in range(int(sys.argv[1])):
     # A container has a session of its own, and its shell has ended long ago: it is nobody's child but init's.
     subprocess.Popen(["setsid", "sh", "-c", "ROLE=container sleep 600 & ROLE=orphan sleep 0.1 &"])
-signal.signal(signal.SIGQUIT, lambda *_: print("thread dump", flush=True))
-signal.signal(signal.SIGTERM, lambda *_: (print("asked to stop", flush=True), sys.exit(0)))
 end = time.monotonic() + float(sys.argv[2])
 while time.monotonic() < end:
     time.sleep(max(end - time.monotonic(), 0))
@@ -41,7 +41,7 @@ def containers_of(machine: Machine) -> set[int]:
 
 def node_manager_of(machine: Machine) -> int:
     every = carriers_of(f"{MARK}={machine.name}")
-    (found,) = [pid for pid in every if words_of(pid)[1:2] and words_of(pid)[1].endswith("/nm.py")]
+    (found,) = [pid for pid in every if any(word.endswith("/nm.py") for word in words_of(pid)[1:2])]
     return found
 
 
