@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """End containers on somebody's word: choose, end the whole group, verify, tell what was freed.
 
-One ask at a time, so that two callers who each need room do not count the same victim twice. A container counts as
-freed once its group is empty, never before. YARN learns of it from the exit code (137): the task counts as failed, not
-as preempted, so this is for when the ResourceManager does not act in time.
+Victims are chosen and marked by one ask at a time, so that two callers who each need room never choose, nor count, the
+same one; the kills themselves go on side by side, in threads of their own, because a task in uninterruptible sleep
+takes up the whole timeout. A container counts as freed once its group is empty, never before. YARN learns of it from
+the exit code (137): the task counts as failed, not as preempted, so this is for when the ResourceManager does not act
+in time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from batch_resources.resources import ZERO_BATCH, BatchResources
 from batch_resources.victims import choose_victims
@@ -22,6 +26,9 @@ from nm_proxy.clock import Clock
 from nm_proxy.containers import Catalog, NodeContainer
 
 logger = logging.getLogger(__name__)
+
+THREADS: Final = 32
+"""Kills at once; the event loop's own threads stay free for reading."""
 
 
 class Ender(Protocol):
@@ -63,8 +70,20 @@ class RoomMade:
     missing: BatchResources
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ask:
+    """Hold who asks, until when (monotonic seconds), and which error was told already."""
+
+    by: str
+    deadline: float
+    known_error: str = ""
+
+
 class ContainerKiller:
-    """Hold the only way in which this program ends containers."""
+    """Hold the only way in which this program ends containers.
+
+    Invariant: whoever is in `_underway` is being ended by one ask, and no other chooses it before that is over.
+    """
 
     def __init__(self, catalog: Catalog, ender: Ender, *, metrics: AgentMetrics, clock: Clock) -> None:
         self._catalog = catalog
@@ -72,9 +91,19 @@ class ContainerKiller:
         self._metrics = metrics
         self._clock = clock
         self._turn = asyncio.Lock()
+        self._underway: dict[str, asyncio.Future[Ended]] = {}
+        self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="kill")
 
-    async def end(self, container_id: str, *, timeout_seconds: float, asked_by: str) -> Ended | None:
-        """End one container.
+    async def end(
+        self, container_id: str, *, timeout_seconds: float, asked_by: str, known_error: str = ""
+    ) -> Ended | None:
+        """End one container; one that another ask is ending is waited for first.
+
+        Args:
+            container_id: which one.
+            timeout_seconds: for everything together, waiting included.
+            asked_by: for metrics and log.
+            known_error: how the last try failed; the same error is not told again.
 
         Returns:
             How it went; None if nobody knows the container or nobody is inside.
@@ -82,11 +111,20 @@ class ContainerKiller:
         Raises:
             ValueError: the text is no container id.
         """
-        async with self._turn:
-            container = await asyncio.to_thread(self._catalog.one, container_id)
-            if container is None or not container.processes:
-                return None
-            return (await self._end_all([container], timeout_seconds, asked_by))[0]
+        ask = _Ask(by=asked_by, deadline=self._clock.monotonic() + timeout_seconds, known_error=known_error)
+        while True:
+            async with self._turn:
+                other = self._underway.get(container_id)
+                container = await asyncio.to_thread(self._catalog.one, container_id)
+                if container is None or not container.processes:
+                    return None
+                if other is None:
+                    work = self._begin([container], ask)
+                    break
+            left = ask.deadline - self._clock.monotonic()
+            if left <= 0 or not (await asyncio.wait([other], timeout=left))[0]:
+                return self._failed(container, ask, "another ask is ending it, and it is not over yet")
+        return (await _to_the_end(work))[0]
 
     async def make_room(self, asked: BatchResources, *, timeout_seconds: float, asked_by: str) -> RoomMade:
         """End as many containers as the ask needs, by the policy, and no more.
@@ -98,23 +136,25 @@ class ContainerKiller:
             timeout_seconds: for everything together, waiting for an earlier ask included.
             asked_by: for metrics and log.
         """
-        deadline = self._clock.monotonic() + timeout_seconds
+        ask = _Ask(by=asked_by, deadline=self._clock.monotonic() + timeout_seconds)
         ended: list[Ended] = []
         failed: list[Ended] = []
         freed = ZERO_BATCH
-        async with self._turn:
-            while (left := deadline - self._clock.monotonic()) > 0:
-                missing = (asked - freed).floored()
-                tried = {one.container.container_id for one in (*ended, *failed)}
-                victims = await asyncio.to_thread(self._choose, missing, tried)
-                if not victims:
-                    break
-                for one in await self._end_all(victims, left, asked_by):
-                    if one.error:
-                        failed.append(one)
-                    else:
-                        ended.append(one)
-                        freed = freed + one.container.holds
+        while self._clock.monotonic() < ask.deadline:
+            missing = (asked - freed).floored()
+            tried = {one.container.container_id for one in (*ended, *failed)}
+            async with self._turn:
+                # Marked before the list is read: whoever is gone from the marks by then is gone from the list too.
+                victims = await asyncio.to_thread(self._choose, missing, tried | self._underway.keys())
+                work = self._begin(victims, ask)
+            if not victims:
+                break
+            for one in await _to_the_end(work):
+                if one.error:
+                    failed.append(one)
+                else:
+                    ended.append(one)
+                    freed = freed + one.container.holds
         return RoomMade(ended=tuple(ended), failed=tuple(failed), freed=freed, missing=(asked - freed).floored())
 
     def _choose(self, asked: BatchResources, tried: set[str]) -> list[NodeContainer]:
@@ -129,19 +169,27 @@ class ContainerKiller:
         choice = choose_victims((one.candidate() for one in containers.values()), asked)
         return [containers[victim.container_id] for victim in choice.victims]
 
-    async def _end_all(self, containers: Iterable[NodeContainer], timeout_seconds: float, asked_by: str) -> list[Ended]:
-        tasks = [asyncio.to_thread(self._end_one, one, timeout_seconds, asked_by) for one in containers]
-        # Shielded: a caller that hangs up must not leave groups half ended and frozen, nor let the next one in early.
-        return list(await _to_the_end(asyncio.gather(*tasks)))
+    def _begin(self, containers: Iterable[NodeContainer], ask: _Ask) -> list[asyncio.Future[Ended]]:
+        """Mark containers and begin to end them; the mark goes when it is over, whether or not the ask still waits."""
+        loop = asyncio.get_running_loop()
+        begun = []
+        for one in containers:
+            work = loop.run_in_executor(self._threads, self._end_one, one, ask)
+            self._underway[one.container_id] = work
+            work.add_done_callback(functools.partial(self._unmark, one.container_id))
+            begun.append(work)
+        return begun
 
-    def _end_one(self, container: NodeContainer, timeout_seconds: float, asked_by: str) -> Ended:
-        what = {"container": container.container_id, "asked_by": asked_by}
+    def _unmark(self, container_id: str, _: asyncio.Future[Ended]) -> None:
+        self._underway.pop(container_id, None)
+
+    def _end_one(self, container: NodeContainer, ask: _Ask) -> Ended:
+        what = {"container": container.container_id, "asked_by": ask.by}
+        left = max(ask.deadline - self._clock.monotonic(), 0.0)
         try:
-            processes = self._ender.kill(container.path, timeout_seconds=timeout_seconds)
+            processes = self._ender.kill(container.path, timeout_seconds=left)
         except CgroupError as error:
-            logger.error("Could not end a container", extra={**what, "error": str(error)})  # noqa: TRY400 - expected
-            self._metrics.count_kill(asked_by, ended=False)
-            return Ended(container=container, error=str(error))
+            return self._failed(container, ask, str(error))
         logger.warning(
             "Ended a container",
             extra={
@@ -151,14 +199,22 @@ class ContainerKiller:
                 "memory_bytes": container.holds.memory_bytes,
             },
         )
-        self._metrics.count_kill(asked_by, ended=True)
+        self._metrics.count_kill(ask.by, ended=True)
         return Ended(container=container, processes=processes)
 
+    def _failed(self, container: NodeContainer, ask: _Ask, error: str) -> Ended:
+        level = logging.DEBUG if error == ask.known_error else logging.ERROR
+        what = {"container": container.container_id, "asked_by": ask.by, "error": error}
+        logger.log(level, "Could not end a container", extra=what)
+        self._metrics.count_kill(ask.by, ended=False)
+        return Ended(container=container, error=error)
 
-async def _to_the_end(work: asyncio.Future[list[Ended]]) -> list[Ended]:
-    """Wait for work that must not be cut, and pass a cancellation on afterwards."""
+
+async def _to_the_end(works: list[asyncio.Future[Ended]]) -> list[Ended]:
+    """Wait for kills; a caller that hangs up must not leave groups half ended and frozen."""
+    together = asyncio.gather(*works)
     try:
-        return await asyncio.shield(work)
+        return list(await asyncio.shield(together))
     except asyncio.CancelledError:
-        await asyncio.wait([work])
+        await asyncio.wait([together])
         raise

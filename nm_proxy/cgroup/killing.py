@@ -2,8 +2,9 @@
 """End every process of a group, so that none can fork its way out, and verify that the group is empty.
 
 Version 2 (Linux 5.14): `cgroup.kill` does it in the kernel. Before that, and with version 1: freeze the group, signal
-each process, thaw it. A frozen process can neither fork nor exit, so its number cannot be reused between reading and
-signalling. Without a freezer the same is repeated until nobody is left, and each number is pinned by a pidfd first.
+each process, thaw it. A process frozen by version 1 can neither fork nor exit, so its number cannot be reused between
+reading and signalling. One that is not surely so (no freezer, not frozen in time, frozen by version 2, which lets it be
+killed) is pinned by a pidfd and its group read from /proc/PID/cgroup first. The cost is linear in the processes.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Protocol
 
 from nm_proxy.cgroup.errors import (
@@ -31,6 +33,8 @@ FREEZE_SECONDS: Final = 0.5
 """A process in uninterruptible sleep does not freeze; after so long it is signalled all the same."""
 
 POLL_SECONDS: Final = 0.002
+POLL_MAX_SECONDS: Final = 0.05
+"""The lists of a large group cost more than what they tell."""
 
 
 class Signaller(Protocol):
@@ -65,10 +69,27 @@ class Pace:
     sleep: Callable[[float], None] = time.sleep
 
 
+def groups_of(pid: int) -> dict[str, str]:
+    """Read the groups of a process from /proc/PID/cgroup, by the controllers of each hierarchy; none if it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return {}
+    fields = (line.split(":", 2) for line in text.splitlines())
+    return {one[1]: one[2] for one in fields if len(one) == 3}
+
+
 class GroupKiller:
     """Kill whole groups; blocks, so callers keep it off the event loop."""
 
-    def __init__(self, tree: CgroupTree, signaller: Signaller | None = None, pace: Pace | None = None) -> None:
+    def __init__(
+        self,
+        tree: CgroupTree,
+        signaller: Signaller | None = None,
+        pace: Pace | None = None,
+        groups: Callable[[int], Mapping[str, str]] = groups_of,
+    ) -> None:
+        self._groups = groups
         self._tree = tree
         self._signaller = signaller or PidfdSignaller()
         self._pace = pace or Pace()
@@ -97,7 +118,7 @@ class GroupKiller:
             seen |= members
             if self._pace.monotonic() >= deadline:
                 raise self._incomplete(path, members)
-            self._end(path, members)
+            self._end(path, members, deadline)
             self._await_change(path, members, deadline)
 
     def thaw(self, path: str) -> bool:
@@ -108,7 +129,7 @@ class GroupKiller:
         freezer.thaw()
         return True
 
-    def _end(self, path: str, members: frozenset[int]) -> None:
+    def _end(self, path: str, members: frozenset[int], deadline: float) -> None:
         memory = self._tree.hierarchies.required("memory")
         if memory.version is Version.V2 and self._kernel_kill(memory, path):
             return
@@ -120,11 +141,13 @@ class GroupKiller:
             )
         freezer = self._freezer(path)
         if freezer is None:
-            self._signal(path, members)
+            self._signal(path, members, frozenset(), deadline)
             return
         try:
-            self._freeze(freezer)
-            self._signal(path, self._tree.processes(path))
+            is_frozen = self._freeze(freezer, deadline)
+            by_hierarchy = self._tree.members(path)
+            held = by_hierarchy.get(freezer.mount_point, frozenset()) if is_frozen and freezer.holds else frozenset()
+            self._signal(path, frozenset().union(*by_hierarchy.values()), held, deadline)
         finally:
             with contextlib.suppress(GroupGoneError):
                 freezer.thaw()
@@ -141,26 +164,36 @@ class GroupKiller:
             return False  # threaded groups refuse it; the slow way works there
         return True
 
-    def _freeze(self, freezer: _Freezer) -> None:
+    def _freeze(self, freezer: _Freezer, deadline: float) -> bool:
+        """Freeze, and tell whether it was seen done in time."""
         freezer.freeze()
-        deadline = self._pace.monotonic() + FREEZE_SECONDS
-        while not freezer.is_frozen() and self._pace.monotonic() < deadline:
+        until = min(self._pace.monotonic() + FREEZE_SECONDS, deadline)
+        while not (is_frozen := freezer.is_frozen()) and self._pace.monotonic() < until:
             self._pace.sleep(POLL_SECONDS)
+        return is_frozen
 
-    def _signal(self, path: str, members: frozenset[int]) -> None:
+    def _signal(self, path: str, members: frozenset[int], held: frozenset[int], deadline: float) -> None:
+        """Signal members until the deadline; the numbers of `held` cannot come to mean another process."""
+        # The last part alone: what is before it depends on the cgroup namespace that this program is in.
+        name = path.rpartition("/")[2]
+
         def is_member(pid: int) -> bool:
-            return pid in self._tree.processes(path)
+            return pid in held or any(group.rpartition("/")[2] == name for group in self._groups(pid).values())
 
         for pid in members:
+            if self._pace.monotonic() >= deadline:
+                return
             if pid > 1 and pid != os.getpid():
                 self._signaller.kill(pid, is_member)
 
     def _await_change(self, path: str, members: frozenset[int], deadline: float) -> None:
+        pause = POLL_SECONDS
         while self._pace.monotonic() < deadline:
             left = self._tree.processes(path)
             if not left or left - members:
                 return
-            self._pace.sleep(POLL_SECONDS)
+            self._pace.sleep(pause)
+            pause = min(pause * 2, POLL_MAX_SECONDS)
 
     def _freezer(self, path: str) -> _Freezer | None:
         memory = self._tree.hierarchies.required("memory")
@@ -187,6 +220,9 @@ class _Freezer:
         self._files = tree.files
         self._v2 = hierarchy.version is Version.V2
         self._directory = hierarchy.at(path)
+        self.mount_point = hierarchy.mount_point
+        self.holds = not self._v2
+        """A frozen process cannot end: SIGKILL waits for the thaw in version 1 only."""
 
     def freeze(self) -> None:
         if self._v2:

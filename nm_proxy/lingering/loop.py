@@ -12,6 +12,7 @@ from nm_proxy.agent_metrics import AgentMetrics
 from nm_proxy.clock import Clock
 from nm_proxy.containers import Catalog
 from nm_proxy.killing import ContainerKiller
+from nm_proxy.lingering.retrying import Retry, next_try
 from nm_proxy.lingering.tracking import Delays, Lingering, due, may_linger, track
 from nm_proxy.node_view import NodeManagerView
 from yarn_copilot.errors import YarnCopilotError
@@ -23,6 +24,7 @@ TELL_SECONDS: Final = 3.0
 """A NodeManager needs about two seconds to clean up; before that nothing is worth a line."""
 
 KILL_SECONDS: Final = 10.0
+AT_ONCE: Final = 4
 
 
 class LingeringLoop:
@@ -47,6 +49,7 @@ class LingeringLoop:
         self.ends_them = True
         self.lingering: Mapping[str, Lingering] = {}
         self._told: set[str] = set()
+        self._retries: dict[str, Retry] = {}
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -71,8 +74,21 @@ class LingeringLoop:
         self._tell(now)
         if not self.ends_them:
             return
-        for one in due(self.lingering.values(), now):
-            await self._killer.end(one.container_id, timeout_seconds=KILL_SECONDS, asked_by="lingering")
+        for gone in self._retries.keys() - self.lingering.keys():
+            del self._retries[gone]
+        names = [one.container_id for one in due(self.lingering.values(), now)]
+        ready = [name for name in names if name not in self._retries or self._retries[name].at <= now]
+        # Those that fail wait longer and longer, so that a few at a time are enough for all.
+        await asyncio.gather(*map(self._end, ready[:AT_ONCE]))
+
+    async def _end(self, name: str) -> None:
+        before = self._retries.get(name)
+        error = before.error if before is not None else ""
+        ended = await self._killer.end(name, timeout_seconds=KILL_SECONDS, asked_by="lingering", known_error=error)
+        if ended is None or not ended.error:
+            self._retries.pop(name, None)
+        else:
+            self._retries[name] = next_try(before, ended.error, self._clock.monotonic())
 
     def _tell(self, now: float) -> None:
         for one in self.lingering.values():

@@ -5,11 +5,14 @@ Run as `python -m nm_proxy.supervisor.init -- COMMAND...`. It imports next to no
 its death is the death of every process in its PID namespace. It is also a child subreaper, so that with hostPID or as
 a test, where it is not PID 1, a NodeManager whose supervisor died still becomes its child.
 
-Signals are blocked and taken one by one, so there is no handler that could run at a bad moment.
+Signals are blocked and taken one by one, so there is no handler that could run at a bad moment. No failure of the
+kernel leaves the loop: a supervisor that cannot be started (no process left below pids.max, no memory) is tried again
+for ever, and words that cannot be written are lost.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -33,6 +36,8 @@ RESTART_MAX_SECONDS: Final = 10.0
 STABLE_SECONDS: Final = 60.0
 FINAL_CODES: Final = frozenset(int(code) for code in ExitCode if code is not ExitCode.FAILED)
 """Codes with which the supervisor says that there is no point in starting it again."""
+
+STDERR: Final = 2
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
@@ -73,26 +78,42 @@ class Init:
         signal.pthread_sigmask(signal.SIG_BLOCK, waited_for)
         become_subreaper()
         while True:
-            if self._child is None and self._start_at is not None and time.monotonic() >= self._start_at:
-                self._start()
-            left = None if self._start_at is None else max(self._start_at - time.monotonic(), 0.0)
-            arrived = signal.sigwaitinfo(waited_for) if left is None else signal.sigtimedwait(waited_for, left)
-            if arrived is None:
+            try:
+                code = self._step(waited_for)
+            except Exception as error:  # whatever it is, the tasks must not die of it
+                _tell(f"an unexpected error ({error!r}); going on")
+                time.sleep(RESTART_MIN_SECONDS)
                 continue
-            if arrived.si_signo == signal.SIGCHLD:
-                code = self._reap()
-                if code is not None:
-                    return code
-            elif arrived.si_signo in FORWARDED:
-                self._hand_on(arrived.si_signo)
+            if code is not None:
+                return code
+
+    def _step(self, waited_for: set[signal.Signals]) -> int | None:
+        """Start what is due and take one signal; give the code to end with, None to go on."""
+        if self._child is None and self._start_at is not None and time.monotonic() >= self._start_at:
+            self._start()
+        left = None if self._start_at is None else max(self._start_at - time.monotonic(), 0.0)
+        arrived = signal.sigwaitinfo(waited_for) if left is None else signal.sigtimedwait(waited_for, left)
+        if arrived is None:
+            return None
+        if arrived.si_signo == signal.SIGCHLD:
+            return self._reap()
+        if arrived.si_signo in FORWARDED:
+            self._hand_on(arrived.si_signo)
+        return None
 
     def _start(self) -> None:
         command = list(self._command)
         if self._stop_since is not None:
             command += [STOP_SINCE_OPTION, str(self._stop_since)]
-        self._child = os.posix_spawn(
-            command[0], command, dict(os.environ), setsigmask=(), setsigdef=(signal.SIGPIPE, *FORWARDED)
-        )
+        try:
+            self._child = os.posix_spawn(
+                command[0], command, dict(os.environ), setsigmask=(), setsigdef=(signal.SIGPIPE, *FORWARDED)
+            )
+        except (OSError, MemoryError) as error:
+            wait = self._restarts.ended(0.0)
+            self._start_at = time.monotonic() + wait
+            _tell(f"the supervisor cannot be started ({error}); trying again in {wait:g} s")
+            return
         self._started_at, self._start_at = time.monotonic(), None
 
     def _reap(self) -> int | None:
@@ -112,19 +133,26 @@ class Init:
                 return code
             now = time.monotonic()
             wait = self._restarts.ended(now - self._started_at)
-            print(f"nm-proxy init: the supervisor {_how(status)}; starting it again in {wait:g} s", file=sys.stderr)
-            self._start_at = now + wait
+            self._start_at = now + wait  # before the words, which may fail
+            _tell(f"the supervisor {_how(status)}; starting it again in {wait:g} s")
 
     def _hand_on(self, number: int) -> None:
         if number in STOPPING and self._stop_since is None:
             self._stop_since = time.monotonic()
         if self._child is not None:
-            os.kill(self._child, number)  # not reaped yet, so the number is still its
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._child, number)  # not reaped yet, so the number is still its
 
 
 def become_subreaper() -> None:
     """Ask the kernel to make orphans below this process its children (prctl(2))."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _tell(words: str) -> None:
+    """Write a line if that is possible; unbuffered, so that nothing is left to fail at the end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.write(STDERR, f"nm-proxy init: {words}\n".encode("utf-8", "replace"))
 
 
 def _how(status: int) -> str:

@@ -37,8 +37,11 @@ def killer_of(node: Node) -> tuple[GroupKiller, KernelSignaller]:
     def sleep(seconds: float) -> None:
         node.time.now += seconds
 
+    def groups(pid: int) -> dict[str, str]:
+        return node.kernel.where(pid) if pid in node.kernel.processes.by_pid else {}
+
     signaller = KernelSignaller(node.kernel)
-    return GroupKiller(node.tree, signaller, Pace(node.time.monotonic, sleep)), signaller
+    return GroupKiller(node.tree, signaller, Pace(node.time.monotonic, sleep), groups), signaller
 
 
 def filled(node: Node, count: int = 3) -> list[int]:
