@@ -137,7 +137,7 @@ class LingeringSettings(Section):
         900.0,
         ge=60,
         le=604_800,
-        description="Nothing listens at the NodeManager's address for so many seconds: containers it left are killed. Choose more than yarn.nm.liveness-monitor.expiry-interval-ms, after which the RM has sold their room again.",
+        description="The NodeManager has been dead for so many seconds (its process has ended, or nobody listens any more where it has answered before): containers it left are killed. Choose more than yarn.nm.liveness-monitor.expiry-interval-ms, after which the RM has sold their room again.",
         json_schema_extra=RELOADABLE,
     )
 

@@ -15,7 +15,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from nm_proxy.clock import Clock
-from nm_proxy.nodemanager.errors import NodeManagerError, NodeManagerRefusedError, NodeManagerTimeoutError
+from nm_proxy.nodemanager.errors import (
+    NodeManagerError,
+    NodeManagerRefusedError,
+    NodeManagerTimeoutError,
+    NodeManagerUnreachableError,
+)
 from nm_proxy.nodemanager.model import Answering, ContainerReport, NodeInfo
 
 logger = logging.getLogger(__name__)
@@ -43,23 +48,34 @@ class NodeManagerView:
         containers: the last list that was read, by id.
         answering: how the last question ended.
         answering_since: since when it ends so, monotonic seconds.
-        read_at: when the list was read, monotonic seconds; None before the first.
+        asked_at: when the list that was read last was asked for, monotonic seconds; None before the first. It shows
+            what was so at some moment after that.
         info: the node itself; None before the first.
         malformed: entries of the list that could not be read.
         detail: what went wrong, in words.
+        is_running: whether its process runs, as told by who started it; None where nobody here did.
     """
 
     containers: Mapping[str, ContainerReport] = field(default_factory=dict)
     answering: Answering = Answering.NEVER_ASKED
     answering_since: float = 0.0
-    read_at: float | None = None
+    asked_at: float | None = None
     info: NodeInfo | None = None
     malformed: int = 0
     detail: str = ""
+    is_running: bool | None = None
 
-    def refused_for(self, now: float) -> float | None:
-        """Tell for how long nothing has listened at the NodeManager's address; None if that is not so."""
-        return now - self.answering_since if self.answering is Answering.REFUSES else None
+    def dead_for(self, now: float) -> float | None:
+        """Tell for how many seconds the NodeManager has been dead; None if it is not, or nobody knows.
+
+        Nobody listening at its address is not enough: the address may be wrong. Either whoever started it says that
+        its process is gone, or, where nobody here started it, it has answered at this address before.
+        """
+        if self.answering is not Answering.REFUSES or self.is_running:
+            return None
+        if self.is_running is None and self.asked_at is None:
+            return None
+        return now - self.answering_since
 
 
 class NodeManagerReader:
@@ -71,6 +87,7 @@ class NodeManagerReader:
         self.poll_interval_seconds = poll_interval_seconds
         self.view = NodeManagerView()
         self.on_list: Callable[[], None] = lambda: None
+        self.is_running: Callable[[], bool | None] = lambda: None
         self._wanted = asyncio.Event()
         self._turn = asyncio.Condition()
         self._rounds_begun = 0
@@ -109,13 +126,14 @@ class NodeManagerReader:
         """Ask once and keep the result."""
         self._rounds_begun += 1
         begun = self._rounds_begun
+        asked_at = self._clock.monotonic()
         try:
             containers, malformed = await self._pages.containers()
             info = await self._info()
         except NodeManagerError as error:
             self._failed(error)
         else:
-            self._succeeded(containers, malformed, info)
+            self._succeeded(containers, malformed, info, asked_at)
         async with self._turn:
             self._rounds_done = begun
             self._turn.notify_all()
@@ -131,7 +149,9 @@ class NodeManagerReader:
     def _answers(self) -> bool:
         return self.view.answering is Answering.ANSWERS
 
-    def _succeeded(self, containers: Mapping[str, ContainerReport], malformed: int, info: NodeInfo | None) -> None:
+    def _succeeded(
+        self, containers: Mapping[str, ContainerReport], malformed: int, info: NodeInfo | None, asked_at: float
+    ) -> None:
         now = self._clock.monotonic()
         if malformed and malformed != self.view.malformed:
             logger.warning("Some containers of the NodeManager's list cannot be read", extra={"count": malformed})
@@ -141,9 +161,10 @@ class NodeManagerReader:
             containers=dict(containers),
             answering=Answering.ANSWERS,
             answering_since=self.view.answering_since if self._answers() else now,
-            read_at=now,
+            asked_at=asked_at,
             info=info,
             malformed=malformed,
+            is_running=self.is_running(),
         )
         self.on_list()
 
@@ -153,10 +174,14 @@ class NodeManagerReader:
         if state is not self.view.answering:
             logger.warning("The NodeManager does not answer", extra={"how": state.value, "error": str(error)})
         since = self.view.answering_since if state is self.view.answering else now
-        self.view = replace(self.view, answering=state, answering_since=since, detail=str(error))
+        self.view = replace(
+            self.view, answering=state, answering_since=since, detail=str(error), is_running=self.is_running()
+        )
 
 
 def _answering(error: NodeManagerError) -> Answering:
     if isinstance(error, NodeManagerRefusedError):
         return Answering.REFUSES
+    if isinstance(error, NodeManagerUnreachableError):
+        return Answering.UNREACHABLE
     return Answering.HANGS if isinstance(error, NodeManagerTimeoutError) else Answering.BABBLES

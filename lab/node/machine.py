@@ -96,7 +96,7 @@ class Machine:
 
     def view(self) -> NodeManagerView:
         """Give what the NodeManager says."""
-        return NodeManagerView(containers=dict(self.reports), answering=Answering.ANSWERS, read_at=0.0)
+        return NodeManagerView(containers=dict(self.reports), answering=Answering.ANSWERS, asked_at=0.0)
 
     def launch_pass(self, number: int) -> PassReport:
         """Bring one launched container in."""

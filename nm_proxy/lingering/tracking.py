@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decide which containers linger, since when, and which of them are to be ended now; pure.
 
-While the NodeManager hangs or babbles nothing can be said about its containers, so nothing is ended and what was
-seen before keeps its age.
+While the NodeManager hangs, babbles or cannot be reached nothing can be said about its containers, so nothing is ended
+and what was seen before keeps its age. A container that is missing from a list is unknown only if the whole list could
+be read, and is ended only once a list that was asked for after the whole delay misses it as well.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Why(StrEnum):
     UNKNOWN = "unknown"
     """The NodeManager answers and does not list it."""
     NODE_MANAGER_DEAD = "node-manager-dead"
-    """Nothing listens at the NodeManager's address."""
+    """The NodeManager has ended; see `NodeManagerView.dead_for`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +61,7 @@ class Delays:
 
 def may_linger(view: NodeManagerView, now: float) -> Callable[[ContainerReport | None], bool]:
     """Give a quick test for who need not be looked at: whoever a living NodeManager lists as running."""
-    is_dead = (view.refused_for(now) or 0.0) >= DEAD_SECONDS
+    is_dead = (view.dead_for(now) or 0.0) >= DEAD_SECONDS
     return lambda report: is_dead or report is None or report.is_finished
 
 
@@ -106,16 +107,25 @@ def total_held(lingering: Iterable[Lingering]) -> BatchResources:
 
 
 def _why(container: NodeContainer, view: NodeManagerView, old: Lingering | None, now: float) -> Why | None:
-    refused = view.refused_for(now)
-    if refused is not None:
-        if refused >= DEAD_SECONDS:
-            return Why.NODE_MANAGER_DEAD
-        return old.why if old is not None else None
+    if (view.dead_for(now) or 0.0) >= DEAD_SECONDS:
+        return Why.NODE_MANAGER_DEAD
     if view.answering is not Answering.ANSWERS:
         return old.why if old is not None else None
     if container.report is None:
-        return Why.UNKNOWN
+        if not view.malformed:
+            return Why.UNKNOWN
+        return old.why if old is not None else None  # it may be one of those that cannot be read
     return Why.FINISHED if container.is_finished else None
+
+
+def _is_believed(why: Why, view: NodeManagerView, due_at: float) -> bool:
+    """Tell whether who lingers may be ended by what this list says.
+
+    That a container ended is told once and stays true. That it is missing may be because the list is older than it.
+    """
+    if why is not Why.UNKNOWN:
+        return True
+    return not view.malformed and view.asked_at is not None and view.asked_at >= due_at
 
 
 def _lingering(
@@ -124,7 +134,7 @@ def _lingering(
     since = old.since if old is not None and old.why is why else now
     if why is Why.NODE_MANAGER_DEAD:
         due_at = view.answering_since + delays.dead_node_manager_seconds
-    elif view.answering is Answering.ANSWERS:
+    elif view.answering is Answering.ANSWERS and _is_believed(why, view, since + delays.finished_seconds):
         due_at = since + delays.finished_seconds
     else:
         due_at = float("inf")

@@ -6,6 +6,7 @@
     YarnCopilotError
     └── NodeManagerError
         ├── NodeManagerRefusedError     nothing listens: it is down or starting        retryable
+        ├── NodeManagerUnreachableError no name, no way, no trust: nobody knows          retryable
         ├── NodeManagerTimeoutError     no whole answer within the deadline            retryable
         ├── NodeManagerAnswerError      an answer, but not the one that was asked for
         └── WatchError                  the kernel will not tell about new pid files
@@ -28,6 +29,15 @@ class NodeManagerError(YarnCopilotError):
 
 class NodeManagerRefusedError(NodeManagerError):
     """Say that nothing listens at the address."""
+
+    retryable: ClassVar[bool] = True
+
+
+class NodeManagerUnreachableError(NodeManagerError):
+    """Say that no connection came about, and that this tells nothing of whether somebody listens.
+
+    The name is not resolved, the network does not lead there, or the certificate is not trusted.
+    """
 
     retryable: ClassVar[bool] = True
 

@@ -76,6 +76,8 @@ class Answering(StrEnum):
     ANSWERS = "answers"
     REFUSES = "refuses"
     """Nothing listens: it is down or starting."""
+    UNREACHABLE = "unreachable"
+    """No connection came about for a reason that tells nothing of the NodeManager: name, network, certificate."""
     HANGS = "hangs"
     BABBLES = "babbles"
     """Something answers, but not as a NodeManager."""

@@ -8,6 +8,7 @@ behind SPNEGO answers 401, which is reported as it is.
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 from typing import Final
 
@@ -18,6 +19,7 @@ from nm_proxy.nodemanager.errors import (
     NodeManagerError,
     NodeManagerRefusedError,
     NodeManagerTimeoutError,
+    NodeManagerUnreachableError,
     cut,
 )
 from nm_proxy.nodemanager.model import ContainerReport, NodeInfo
@@ -92,7 +94,7 @@ class NodeManagerClient:
         except NodeManagerError:
             raise
         except aiohttp.ClientConnectorError as error:
-            raise NodeManagerRefusedError(f"{what}: {cut(str(error))}") from error
+            raise _not_connected(f"{what}: {cut(str(error))}", error) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise NodeManagerAnswerError(f"{what}: {cut(str(error) or type(error).__name__)}") from error
         return _decoded(what, body)
@@ -113,6 +115,13 @@ class NodeManagerClient:
                 if len(body) > self._max_answer_bytes:
                     raise NodeManagerAnswerError(f"{what}: the answer is larger than {self._max_answer_bytes} bytes")
         return bytes(body)
+
+
+def _not_connected(text: str, error: aiohttp.ClientConnectorError) -> NodeManagerError:
+    """Tell a port on which nobody listens, which is news of the NodeManager, from all else."""
+    if error.errno == errno.ECONNREFUSED:
+        return NodeManagerRefusedError(text)
+    return NodeManagerUnreachableError(text)
 
 
 def _decoded(what: str, body: bytes) -> object:

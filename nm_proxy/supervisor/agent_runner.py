@@ -34,6 +34,7 @@ class AgentRunner:
         self.agent: Agent | None = None
         self.error = ""
         self.is_serving = asyncio.Event()
+        self.is_node_manager_running: Callable[[], bool | None] = lambda: None
         self._clock = clock
         self._make = make
         self._is_draining = False
@@ -83,6 +84,7 @@ class AgentRunner:
         agent = self._make(self.settings)
         if self._is_draining:
             agent.drain.request()
+        agent.reader.is_running = self._tells_whether_it_runs
         self.agent = agent
         telling = asyncio.create_task(self._tell_when_serving(agent))
         try:
@@ -91,6 +93,9 @@ class AgentRunner:
             telling.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await telling
+
+    def _tells_whether_it_runs(self) -> bool | None:
+        return self.is_node_manager_running()
 
     async def _tell_when_serving(self, agent: Agent) -> None:
         await agent.is_serving.wait()

@@ -80,6 +80,7 @@ class Supervisor:
             stable_seconds=supervisor.stable_seconds,
         )
         self.process: NodeManagerProcess | None = None
+        runner.is_node_manager_running = lambda: self.process is not None
         self._started_at: float | None = None
         self._phase = Phase.STARTING
         self._configuration_error = ""

@@ -129,6 +129,8 @@ async def test_readiness_follows_the_node_managers_mood(tmp_path: Path) -> None:
         status, told = await one.get("/healthz")
         assert (status, told["ok"], told["node_manager"]) == (200, True, "running")
         assert one.supervisor.process is not None
+        assert one.runner.agent is not None
+        assert one.runner.agent.reader.view.is_running is True
         status, text = await one.get("/metrics")
         assert status == 200
         for family in (

@@ -5,11 +5,17 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import socket
+import ssl
 from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import NoReturn
 
+import aiohttp
 import pytest
 
 from lab.embedded.node_manager.server import EmbeddedNodeManager, Mood
+from lab.processes.certificates import make_certificate
 from nm_proxy.clock import SystemClock
 from nm_proxy.node_view import NodeManagerReader
 from nm_proxy.nodemanager.errors import (
@@ -17,6 +23,7 @@ from nm_proxy.nodemanager.errors import (
     NodeManagerError,
     NodeManagerRefusedError,
     NodeManagerTimeoutError,
+    NodeManagerUnreachableError,
 )
 from nm_proxy.nodemanager.model import Answering
 from nm_proxy.nodemanager.rest import NodeManagerClient
@@ -104,7 +111,7 @@ async def test_the_reader_keeps_the_last_list_and_says_how_it_is_answered(
             assert container_id(2) in reader.view.containers
         await pages.stop()
         await until(lambda: reader.view.answering is Answering.REFUSES, "it refuses")
-        refused = reader.view.refused_for(reader.view.answering_since + 5)
+        refused = reader.view.dead_for(reader.view.answering_since + 5)
         assert refused == pytest.approx(5)
         await pages.start()
         await until(lambda: reader.view.answering is Answering.ANSWERS, "it answers again")
@@ -130,3 +137,33 @@ async def test_somebody_in_a_hurry_gets_a_fresh_list(pages: EmbeddedNodeManager,
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_certificate_that_is_not_trusted_tells_nothing_of_who_listens(tmp_path: Path) -> None:
+    certificate, key = make_certificate(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=context)
+    port = server.sockets[0].getsockname()[1]
+    client = NodeManagerClient(f"https://127.0.0.1:{port}", timeout_seconds=20)
+    try:
+        with pytest.raises(NodeManagerUnreachableError, match=r"(?i)certificate"):
+            await client.containers()
+    finally:
+        await client.aclose()
+        server.close()
+        await server.wait_closed()
+
+
+async def test_a_name_that_is_not_resolved_tells_nothing_of_who_listens(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fails(*_: object, **__: object) -> NoReturn:
+        raise OSError(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(aiohttp.ThreadedResolver, "resolve", fails)
+    monkeypatch.setattr(aiohttp.connector, "DefaultResolver", aiohttp.ThreadedResolver)
+    client = NodeManagerClient("http://nobody.invalid:8042", timeout_seconds=20)
+    try:
+        with pytest.raises(NodeManagerUnreachableError):
+            await client.containers()
+    finally:
+        await client.aclose()

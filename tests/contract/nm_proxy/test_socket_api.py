@@ -27,7 +27,7 @@ GIB = 1 << 30
 async def test_introduces_itself(tmp_path: Path) -> None:
     async with running(tmp_path) as one:
         assert await one.call("GET", "/information") == (200, {"name": "yarn", "version": "v1"})
-        await until(lambda: one.agent.reader.view.read_at is not None, "the NodeManager was asked")
+        await until(lambda: one.agent.reader.view.asked_at is not None, "the NodeManager was asked")
         assert await one.call("GET", "/health") == (200, {"status": "ok", "nodeManager": "answers"})
 
 

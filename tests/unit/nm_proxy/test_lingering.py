@@ -31,8 +31,21 @@ def container(number: int = 2, *, state: str | None = None, processes: int = 3) 
     )
 
 
-def view(answering: Answering = Answering.ANSWERS, *, since: float = 0.0) -> NodeManagerView:
-    return NodeManagerView(answering=answering, answering_since=since, read_at=0.0)
+def view(
+    answering: Answering = Answering.ANSWERS,
+    *,
+    since: float = 0.0,
+    asked_at: float | None = 1e9,
+    is_running: bool | None = None,
+    malformed: int = 0,
+) -> NodeManagerView:
+    return NodeManagerView(
+        answering=answering,
+        answering_since=since,
+        asked_at=asked_at,
+        is_running=is_running,
+        malformed=malformed,
+    )
 
 
 def seen(
@@ -76,7 +89,9 @@ def test_a_container_that_runs_again_does_not_linger() -> None:
     assert seen(container(state="RUNNING"), 120.0, before=seen(container(state="DONE"), 100.0)) == {}
 
 
-@pytest.mark.parametrize("answering", [Answering.HANGS, Answering.BABBLES, Answering.NEVER_ASKED])
+@pytest.mark.parametrize(
+    "answering", [Answering.HANGS, Answering.BABBLES, Answering.UNREACHABLE, Answering.NEVER_ASKED]
+)
 def test_nobody_is_ended_while_the_node_manager_says_nothing(answering: Answering) -> None:
     silent = view(answering)
     assert seen(container(), 1e6, by=silent) == {}
@@ -99,6 +114,41 @@ def test_containers_of_a_dead_node_manager_are_reported_and_ended_later() -> Non
     assert found[container_id(2)].why is Why.NODE_MANAGER_DEAD
     assert due(found.values(), 999.9) == []
     assert due(found.values(), 1000.0) != []
+
+
+@pytest.mark.parametrize(
+    ("asked_at", "is_running", "is_dead"),
+    [
+        pytest.param(50.0, None, True, id="it answered here before"),
+        pytest.param(None, None, False, id="it never answered here, so the address may be wrong"),
+        pytest.param(50.0, True, False, id="its process runs"),
+        pytest.param(None, True, False, id="its process runs, and the address may be wrong"),
+        pytest.param(None, False, True, id="its process is gone"),
+    ],
+)
+def test_nobody_listening_is_a_death_only_by_a_witness(
+    asked_at: float | None, is_running: bool | None, is_dead: bool
+) -> None:
+    silent = view(Answering.REFUSES, since=100.0, asked_at=asked_at, is_running=is_running)
+    found = seen(container(state="RUNNING"), 1e6, by=silent)
+    assert [one.why for one in due(found.values(), 1e6)] == ([Why.NODE_MANAGER_DEAD] if is_dead else [])
+
+
+def test_a_container_that_could_not_be_read_is_not_unknown() -> None:
+    partly = view(malformed=1)
+    assert seen(container(), 10.0, by=partly) == {}
+    before = seen(container(), 10.0)
+    kept = seen(container(), 1e6, before=before, by=partly)
+    assert kept[container_id(2)].since == 10.0
+    assert due(kept.values(), 1e6) == []
+
+
+def test_who_is_missing_is_ended_by_a_list_that_was_asked_for_after_the_delay() -> None:
+    first = seen(container(), 100.0, by=view(asked_at=40.0))
+    again = seen(container(), 200.0, before=first, by=view(asked_at=129.9))
+    assert again[container_id(2)].since == 100.0
+    assert due(again.values(), 200.0) == []
+    assert due(seen(container(), 200.0, before=again, by=view(asked_at=130.0)).values(), 200.0) != []
 
 
 def test_the_oldest_is_ended_first() -> None:

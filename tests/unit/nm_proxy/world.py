@@ -143,7 +143,7 @@ class Node:
     def view(self) -> NodeManagerView:
         """Give what the NodeManager says."""
         return NodeManagerView(
-            containers=dict(self.reports), answering=self.answering, read_at=self.time.now, answering_since=0.0
+            containers=dict(self.reports), answering=self.answering, asked_at=self.time.now, answering_since=0.0
         )
 
     def launch(
