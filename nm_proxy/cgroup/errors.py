@@ -119,6 +119,7 @@ _FIXES: Final[dict[int, str]] = {
     errno.EROFS: "mount the host's cgroup tree writable into the container (hostPath, readOnly: false)",
     errno.EACCES: "run as root in a privileged container, or give this user write access to the directory",
     errno.EPERM: "run as root in a privileged container, or give this user write access to the directory",
+    errno.EBUSY: "nothing to do: it is tried again once the group is empty, or uses less than the limit",
     errno.ENOSPC: "set cpuset.cpus and cpuset.mems of the group first",
 }
 

@@ -304,10 +304,11 @@ class Adopter:
         plan = plan_values(self._tree.values(record.path), wanted, record.in_force)
         if record.in_force is None:
             self._tree.kill_together(record.path)
-        if plan.memory_bytes is not None:
-            self._tree.set_memory_limit(record.path, plan.memory_bytes)
+        # The weight comes first: the kernel refuses a limit while the group uses more (version 1), and never a weight.
         if plan.cpu is not None:
             self._tree.set_cpu(record.path, plan.cpu)
+        if plan.memory_bytes is not None:
+            self._tree.set_memory_limit(record.path, plan.memory_bytes)
         if plan.cpu is not None or plan.memory_bytes is not None:
             record.changed_at = self._times.wall()
         record.in_force = wanted

@@ -39,6 +39,7 @@ class Parent:
         self._was_ready = False
         self._cpu: int | None = None
         self._wall: int | None = None
+        self._was_walled: bool | None = None
         self._waits_for_room = False
 
     def prepare(self) -> list[Repair]:
@@ -80,9 +81,20 @@ class Parent:
             CgroupError: the value cannot be read or written.
         """
         wanted = None if self.memory_wall_bytes is None else limit_bytes(self.memory_wall_bytes)
-        if wanted is None and self._wall is None:
+        if wanted is None and self._wall is None and self._was_walled is not None:
             return []
         observed = self._tree.values(self._place.yarn).memory_bytes
+        if self._was_walled is None:
+            self._was_walled = observed is not None
+            if wanted is None and observed is not None:
+                # A former run's, or an operator's own: nothing tells, so it stays.
+                logger.warning(
+                    "YARN's directory has a memory limit although none is configured; set parenting.memory_wall_bytes, "
+                    "or lift it by hand",
+                    extra={"path": self._place.yarn, "limit_bytes": observed},
+                )
+        if wanted is None and self._wall is None:
+            return []
         if observed == wanted:
             self._wall = wanted
             return []

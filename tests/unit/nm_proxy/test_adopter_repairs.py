@@ -6,9 +6,11 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
+import pytest
+
 from nm_proxy.nodemanager.model import Answering
 from nm_proxy.parenting.planning import Repair
-from tests.unit.nm_proxy.world import Node, container_id, let_the_group_be
+from tests.unit.nm_proxy.world import Node, container_id, let_the_group_be, report
 
 MIB = 1 << 20
 
@@ -112,6 +114,29 @@ def test_without_a_wall_somebody_elses_limit_is_left_alone(node: Node) -> None:
     node.set_limit(node.place.yarn, str(4096 * MIB))
     assert node.look().repairs == []
     assert node.tree.values(node.place.yarn).memory_bytes == 4096 * MIB
+
+
+def test_a_limit_that_is_found_without_a_wall_is_told_once(node: Node, caplog: pytest.LogCaptureFixture) -> None:
+    node.tree.prepare_parent(node.place.yarn)
+    node.set_limit(node.place.yarn, str(4096 * MIB))
+    node.look()
+    node.look()
+    (told,) = [one for one in caplog.records if "although none is configured" in one.message]
+    assert vars(told)["limit_bytes"] == 4096 * MIB
+
+
+def test_a_weight_does_not_wait_for_a_limit_that_is_refused(tmp_path: Path) -> None:
+    node = Node(tmp_path, kind="v1")
+    node.launch(vcores=2, memory_mib=512)
+    node.look()
+    node.set_used(node.path(), 400 * MIB)
+    node.reports[container_id(2)] = report(container_id(2), vcores=4, memory_mib=256)
+    (error,) = node.look().errors.values()
+    assert "tried again" in str(error)
+    assert node.cpu(node.path()) == 4 * 1024
+    node.set_used(node.path(), 200 * MIB)
+    assert node.look().errors == {}
+    assert node.tree.values(node.path()).memory_bytes == 256 * MIB
 
 
 def test_removes_an_empty_group_only_when_old_and_unknown(node: Node) -> None:
