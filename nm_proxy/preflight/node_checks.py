@@ -16,6 +16,7 @@ from nm_proxy.preflight.findings import Finding, doubtful, well, wrong
 from nm_proxy.rendering import keys
 from nm_proxy.rendering.overlay import Overlay
 from yarn_copilot.hadoop import configuration_defaults as yarn_keys
+from yarn_copilot.hadoop.addresses import Address
 
 MAX_HOST_NAME: Final = 64
 """Characters of a host name that the kernel holds (HOST_NAME_MAX); setHostnameAsFQDN fails above it."""
@@ -65,10 +66,11 @@ def port(facts: NodeFacts) -> Iterator[Finding]:
     if facts.name.port_error:
         yield wrong(
             ExitCode.PORT,
-            f"{facts.overlay.host}:{facts.overlay.port}",
+            str(Address(facts.overlay.listens_at, facts.overlay.port)),
             f"cannot be listened on: {facts.name.port_error}",
             "a free port of this machine, the same at every start",
-            "end the other NodeManager of this node, set identity.port, or mend the host name's address",
+            "end the other NodeManager of this node, set identity.port, or mend the host name's address; where the "
+            f"name is the node's and the pod has an address of its own (hostPort), set {keys.BIND_HOST} to 0.0.0.0",
         )
     else:
         yield well(ExitCode.PORT, keys.ADDRESS, f"fixed: {facts.overlay.port}")

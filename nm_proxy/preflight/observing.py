@@ -166,7 +166,7 @@ def _observe_group(hierarchy: Hierarchy, detection: Detection, around: Surroundi
 
 
 def observe_name(overlay: Overlay, *, tries_port: bool) -> NameFacts:
-    """Look the host name up, there and back, and try to listen on the port."""
+    """Look the host name up, there and back, and try to listen on the port where the NodeManager will."""
     try:
         found = socket.getaddrinfo(overlay.host, overlay.port, type=socket.SOCK_STREAM)
     except OSError as error:
@@ -176,18 +176,20 @@ def observe_name(overlay: Overlay, *, tries_port: bool) -> NameFacts:
         reverse: str | None = socket.gethostbyaddr(addresses[0])[0]
     except OSError:
         reverse = None
-    port_error = _listen_error(found[0][0], found[0][4]) if tries_port else ""
+    port_error = _listen_error(overlay.listens_at, overlay.port) if tries_port else ""
     return NameFacts(addresses=addresses, reverse=reverse, port_error=port_error)
 
 
-def _listen_error(family: int, address: tuple[object, ...]) -> str:
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
+def _listen_error(host: str, port: int) -> str:
+    """Listen on the first address of a host for a moment, and say why that fails; empty where it does not."""
+    try:
+        (family, _, _, _, address), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
             probe.listen(1)
-        except OSError as error:
-            return error.strerror or str(error)
+    except OSError as error:
+        return error.strerror or str(error)
     return ""
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from nm_proxy.preflight.observing import (
     observe_name,
 )
 from nm_proxy.preflight.volumes import Volume, volume_of
+from nm_proxy.rendering import keys
 from tests.unit.nm_proxy.entry.site import rendered, settings, write_site
 from tests.unit.nm_proxy.world import Node
 
@@ -89,8 +91,6 @@ def test_a_recovery_directory_that_cannot_be_made_is_a_finding(tmp_path: Path) -
 
 
 def test_a_port_in_use_is_seen(tmp_path: Path) -> None:
-    import socket
-
     write_site(tmp_path / "conf/yarn-site.xml", {})
     with socket.create_server(("127.0.0.1", 0)) as taken:
         identity = {"host_name": "127.0.0.1", "port": taken.getsockname()[1]}
@@ -98,6 +98,35 @@ def test_a_port_in_use_is_seen(tmp_path: Path) -> None:
         assert observe_name(overlay, tries_port=True).port_error
         assert observe_name(overlay, tries_port=False).port_error == ""
     assert observe_name(overlay, tries_port=True).port_error == ""
+
+
+FOREIGN = "192.0.2.7"
+"""An address of documentation, which no machine has."""
+
+
+@pytest.mark.parametrize(
+    ("properties", "error"),
+    [
+        pytest.param({}, "assign", id="the node's address is not the pod's"),
+        pytest.param({keys.BIND_HOST: "0.0.0.0"}, "", id="bound to every address"),
+        pytest.param({keys.BIND_HOST: "127.0.0.1"}, "", id="bound to one that is there"),
+        pytest.param({keys.BIND_HOST: "192.0.2.8"}, "assign", id="bound to one that is not there"),
+        pytest.param({keys.BIND_HOST: "no-such-host.invalid"}, "name", id="bound to a name that nobody knows"),
+    ],
+)
+def test_the_port_is_tried_where_the_node_manager_will_listen(
+    tmp_path: Path, properties: dict[str, str], error: str
+) -> None:
+    write_site(tmp_path / "conf/yarn-site.xml", properties)
+    overlay = rendered(tmp_path, identity={"host_name": FOREIGN, "port": _free_port()}).overlay
+    found = observe_name(overlay, tries_port=True)
+    assert found.addresses == (FOREIGN,)
+    assert (error in found.port_error.lower()) if error else found.port_error == ""
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
 
 
 def test_a_name_that_nobody_knows_is_an_error_in_words(tmp_path: Path) -> None:

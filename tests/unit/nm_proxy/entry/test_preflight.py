@@ -324,6 +324,16 @@ def test_keeping_containers_over_a_stop_is_doubtful_where_the_runtime_ends_them(
     assert world.errors() == []
 
 
+def test_a_port_that_cannot_be_bound_is_named_by_where_it_was_tried(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    _taken(world)
+    assert world.facts.overlay is not None
+    world.facts = replace(world.facts, overlay=replace(world.facts.overlay, listens_at="0.0.0.0"))
+    found = world.the_error()
+    assert found.where == "0.0.0.0:8041"
+    assert "yarn.nodemanager.bind-host" in found.fix
+
+
 def test_both_drivers_directories_without_pods_are_ambiguous(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.kernel.make_kubelet_directories(Driver.SYSTEMD.best_effort, "kubepods-besteffort-pod1")
