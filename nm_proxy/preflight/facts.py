@@ -54,6 +54,7 @@ class CgroupFacts:
         error: why the tree or the driver was not found, or could not be looked at.
         groups: one for each hierarchy in use.
         lookalikes: directories beside version 2 that look like version 1 hierarchies and are not mounted.
+        is_host_namespace: this is the machine's own cgroup namespace.
     """
 
     root: str
@@ -62,6 +63,7 @@ class CgroupFacts:
     error: CgroupError | None = None
     groups: tuple[GroupFacts, ...] = ()
     lookalikes: tuple[str, ...] = ()
+    is_host_namespace: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from nm_proxy.cgroup.files import Files, KernelFiles
 from nm_proxy.cgroup.hierarchy import Hierarchy, unmounted_lookalikes
 from nm_proxy.cgroup.layout import Version
 from nm_proxy.cgroup.mounts import Mount
+from nm_proxy.cgroup.namespace import is_host_cgroup_namespace
 from nm_proxy.nodemanager.processes import ProcessReader
 from nm_proxy.parenting.detaching import OwnGroups, is_detaching
 from nm_proxy.pid_namespace import is_host_pid_namespace
@@ -52,6 +53,7 @@ class Surroundings:
         mountinfo: text of /proc/self/mountinfo.
         processes: how to read /proc.
         own_pid: of this process.
+        is_host_cgroup: whether this is the machine's own cgroup namespace.
     """
 
     environ: Mapping[str, str]
@@ -61,6 +63,7 @@ class Surroundings:
     mountinfo: Callable[[], str] = lambda: Path(SELF_MOUNTINFO).read_text("utf-8", "surrogateescape")
     processes: ProcessReader = field(default_factory=ProcessReader)
     own_pid: int = field(default_factory=os.getpid)
+    is_host_cgroup: Callable[[], bool] = is_host_cgroup_namespace
 
 
 def machine_name() -> str:
@@ -137,7 +140,14 @@ def observe_cgroup(settings: NodeSettings, around: Surroundings) -> CgroupFacts:
         lookalikes = tuple(unmounted_lookalikes(detection.hierarchies, root, around.files))
     except CgroupError as error:
         return CgroupFacts(root=root, mode=mode, detection=detection, error=error)
-    return CgroupFacts(root=root, mode=mode, detection=detection, groups=groups, lookalikes=lookalikes)
+    return CgroupFacts(
+        root=root,
+        mode=mode,
+        detection=detection,
+        groups=groups,
+        lookalikes=lookalikes,
+        is_host_namespace=around.is_host_cgroup(),
+    )
 
 
 def _observe_group(hierarchy: Hierarchy, detection: Detection, around: Surroundings) -> GroupFacts:
