@@ -113,6 +113,7 @@ class RecoveryFacts:
         mount_point, file_system: what the directory, or its deepest existing parent, is on.
         is_writable: it, or that parent, may be written.
         is_host_pid: this is the machine's own PID namespace.
+        is_container: `/` is a container's, not the machine's.
         keep_on_stop: recovery.keep_on_stop.
         obstacle: cgroup version 1, why the runtime would end tasks together with this container; empty: it would not.
     """
@@ -122,6 +123,7 @@ class RecoveryFacts:
     file_system: str
     is_writable: bool
     is_host_pid: bool
+    is_container: bool
     keep_on_stop: bool
     obstacle: str = ""
 

@@ -26,7 +26,6 @@ VERSION_2_HADOOP: Final = (3, 5, 0)
 """The first whose executor knows cgroup version 2."""
 
 _LABEL: Final = re.compile(r"^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$")
-_TRANSIENT: Final = frozenset({"overlay", "aufs", "rootfs"})
 
 
 def configuration(facts: NodeFacts) -> Iterator[Finding]:
@@ -199,7 +198,7 @@ def recovery(facts: NodeFacts) -> Iterator[Finding]:
     if seen is None:
         return
     fix = "mount an emptyDir (or, with hostPID, a hostPath) there, or set recovery.directory or recovery.enabled: false"
-    if seen.mount_point == "/" and seen.file_system in _TRANSIENT:
+    if seen.mount_point == "/" and seen.is_container:
         yield wrong(
             ExitCode.RECOVERY,
             seen.directory,

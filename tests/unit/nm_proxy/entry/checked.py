@@ -78,6 +78,7 @@ class World:
                 file_system="ext4",
                 is_writable=True,
                 is_host_pid=False,
+                is_container=True,
                 keep_on_stop=False,
             ),
         )

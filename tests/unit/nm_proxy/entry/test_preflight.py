@@ -136,6 +136,13 @@ BROKEN = [
         id="recovery in the container's layer",
     ),
     pytest.param(
+        lambda world: _recovery(world, mount_point="/", file_system="btrfs", is_host_pid=True),
+        ExitCode.RECOVERY,
+        "/var/lib/nm-proxy/recovery",
+        "emptyDir",
+        id="recovery in the container's layer of a snapshotter",
+    ),
+    pytest.param(
         lambda world: _recovery(world, is_writable=False),
         ExitCode.RECOVERY,
         "/var/lib/nm-proxy/recovery",
@@ -206,6 +213,15 @@ def test_keeping_containers_over_a_stop_is_doubtful_where_the_runtime_ends_them(
     _recovery(world, keep_on_stop=True, is_host_pid=True, obstacle=obstacle)
     found = [one for one in judge(world.facts) if one.severity is Severity.WARNING]
     assert {one.where for one in found} == warned
+    assert world.errors() == []
+
+
+@pytest.mark.parametrize("file_system", ["ext4", "overlay"])
+def test_a_machine_without_containers_has_its_recovery_directory_where_it_likes(
+    tmp_path: Path, file_system: str
+) -> None:
+    world = World(tmp_path)
+    _recovery(world, mount_point="/", file_system=file_system, is_host_pid=True, is_container=False)
     assert world.errors() == []
 
 
