@@ -32,7 +32,10 @@ class ExitCode(IntEnum):
     CGROUP_TREE = 10, "no cgroup tree is mounted where `cgroup.root` says, or cpu or memory is in none of it"
     CGROUP_DRIVER = 11, "kubelet's cgroup driver cannot be told, or its best-effort directory is missing"
     CGROUP_READ_ONLY = 12, "the tree is mounted read-only or may not be written"
-    CGROUP_DELEGATION = 13, "cgroup v2: a controller is not enabled where containers need it"
+    CGROUP_DELEGATION = (
+        13,
+        "cgroup v2: a controller is missing where containers need it, or tasks may not be moved there",
+    )
     CGROUP_SHADOWED = 14, "a stale version 1 tree beside version 2 would be taken for the real one"
     CGROUP_INTERNAL_PROCESSES = 15, "cgroup v2: processes sit in a group that may only hold groups"
     HOST_NAME = 20, "the host name is missing, malformed or longer than 64 characters"

@@ -37,12 +37,15 @@ class Hierarchy:
         mount_point: absolute, without a slash at its end.
         controllers: those of it that are used or usable here.
         read_only: the mount is read-only.
+        is_bounded: v2, processes cannot be moved out of this program's cgroup namespace, if it has one of its own, and
+            the mount reaches beyond it.
     """
 
     version: Version
     mount_point: str
     controllers: frozenset[str]
     read_only: bool
+    is_bounded: bool = False
 
     def at(self, path: str) -> str:
         """Give the directory of a group, whose path is relative and may be empty."""
@@ -161,4 +164,5 @@ def _hierarchy(mount: Mount, controllers: set[str]) -> Hierarchy:
         mount_point=mount.mount_point.rstrip("/"),
         controllers=frozenset(controllers),
         read_only=mount.read_only,
+        is_bounded=mount.nsdelegate and (mount.root == "/.." or mount.root.startswith("/../")),
     )

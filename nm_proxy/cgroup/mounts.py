@@ -33,9 +33,11 @@ class Mount:
     Attributes:
         version: V1 or V2.
         mount_point: absolute path in this mount namespace.
-        root: which directory of the hierarchy is mounted there; other than "/" it is not the host's whole tree.
+        root: which directory of the hierarchy is mounted there, as seen from this cgroup namespace: "/" is its root,
+            and "/.." and "/../NAME" are outside of it.
         controllers: v1 only, as /proc/PID/cgroup names them; a named hierarchy has its name (`name=systemd`) for one.
         read_only: by the mount's or the file system's own option.
+        nsdelegate: v2, cgroup namespaces bound where processes may be moved.
     """
 
     version: Version
@@ -43,6 +45,7 @@ class Mount:
     root: str
     controllers: frozenset[str]
     read_only: bool
+    nsdelegate: bool = False
 
 
 def parse_mounts(text: str) -> list[Mount]:
@@ -85,6 +88,7 @@ def _mount(before: list[str], after: list[str]) -> Mount | None:
         root=unescaped(before[3]),
         controllers=frozenset(filter(_is_controller, options)) if version is Version.V1 else frozenset(),
         read_only="ro" in before[5].split(",") or "ro" in options,
+        nsdelegate="nsdelegate" in options,
     )
 
 

@@ -92,6 +92,21 @@ def delegated(facts: NodeFacts) -> Iterator[Finding]:
         yield from _last_controller(facts.cgroup, group)
 
 
+def bounded(facts: NodeFacts) -> Iterator[Finding]:
+    """Check, for version 2, that tasks may be moved from this container's group to theirs."""
+    for group in _version_2(facts.cgroup):
+        if group.hierarchy.is_bounded and not facts.cgroup.is_host_namespace:
+            yield wrong(
+                ExitCode.CGROUP_DELEGATION,
+                f"{group.yarn}/cgroup.procs",
+                "is outside this container's own cgroup namespace, which no process may be moved out of: "
+                f"{group.hierarchy.mount_point} is mounted with nsdelegate",
+                "the host's cgroup namespace",
+                "run the container privileged, to which container runtimes of Kubernetes give the host's cgroup "
+                "namespace; with Docker add --cgroupns=host",
+            )
+
+
 def _last_controller(seen: CgroupFacts, group: GroupFacts) -> Iterator[Finding]:
     """Hadoop splits the list at blanks and keeps the line feed with the last name, which it then does not know."""
     last = group.top_controllers[-1:]

@@ -54,6 +54,7 @@ class CgroupFacts:
         error: why the tree or the driver was not found, or could not be looked at.
         groups: one for each hierarchy in use.
         lookalikes: directories beside version 2 that look like version 1 hierarchies and are not mounted.
+        is_host_namespace: this is the machine's own cgroup namespace.
     """
 
     root: str
@@ -62,6 +63,7 @@ class CgroupFacts:
     error: CgroupError | None = None
     groups: tuple[GroupFacts, ...] = ()
     lookalikes: tuple[str, ...] = ()
+    is_host_namespace: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +113,7 @@ class RecoveryFacts:
         mount_point, file_system: what the directory, or its deepest existing parent, is on.
         is_writable: it, or that parent, may be written.
         is_host_pid: this is the machine's own PID namespace.
+        is_container: `/` is a container's, not the machine's.
         keep_on_stop: recovery.keep_on_stop.
         obstacle: cgroup version 1, why the runtime would end tasks together with this container; empty: it would not.
     """
@@ -120,6 +123,7 @@ class RecoveryFacts:
     file_system: str
     is_writable: bool
     is_host_pid: bool
+    is_container: bool
     keep_on_stop: bool
     obstacle: str = ""
 

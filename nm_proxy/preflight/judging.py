@@ -15,6 +15,7 @@ CHECKS: Final[tuple[Callable[[NodeFacts], Iterator[Finding]], ...]] = (
     cgroup_checks.tree,
     cgroup_checks.writable,
     cgroup_checks.delegated,
+    cgroup_checks.bounded,
     cgroup_checks.shadowed,
     cgroup_checks.internal_processes,
     node_checks.host_name,

@@ -16,6 +16,7 @@ from nm_proxy.preflight.findings import Finding, doubtful, well, wrong
 from nm_proxy.rendering import keys
 from nm_proxy.rendering.overlay import Overlay
 from yarn_copilot.hadoop import configuration_defaults as yarn_keys
+from yarn_copilot.hadoop.addresses import Address
 
 MAX_HOST_NAME: Final = 64
 """Characters of a host name that the kernel holds (HOST_NAME_MAX); setHostnameAsFQDN fails above it."""
@@ -25,7 +26,6 @@ VERSION_2_HADOOP: Final = (3, 5, 0)
 """The first whose executor knows cgroup version 2."""
 
 _LABEL: Final = re.compile(r"^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$")
-_TRANSIENT: Final = frozenset({"overlay", "aufs", "rootfs"})
 
 
 def configuration(facts: NodeFacts) -> Iterator[Finding]:
@@ -65,10 +65,11 @@ def port(facts: NodeFacts) -> Iterator[Finding]:
     if facts.name.port_error:
         yield wrong(
             ExitCode.PORT,
-            f"{facts.overlay.host}:{facts.overlay.port}",
+            str(Address(facts.overlay.listens_at, facts.overlay.port)),
             f"cannot be listened on: {facts.name.port_error}",
             "a free port of this machine, the same at every start",
-            "end the other NodeManager of this node, set identity.port, or mend the host name's address",
+            "end the other NodeManager of this node, set identity.port, or mend the host name's address; where the "
+            f"name is the node's and the pod has an address of its own (hostPort), set {keys.BIND_HOST} to 0.0.0.0",
         )
     else:
         yield well(ExitCode.PORT, keys.ADDRESS, f"fixed: {facts.overlay.port}")
@@ -197,7 +198,7 @@ def recovery(facts: NodeFacts) -> Iterator[Finding]:
     if seen is None:
         return
     fix = "mount an emptyDir (or, with hostPID, a hostPath) there, or set recovery.directory or recovery.enabled: false"
-    if seen.mount_point == "/" and seen.file_system in _TRANSIENT:
+    if seen.mount_point == "/" and seen.is_container:
         yield wrong(
             ExitCode.RECOVERY,
             seen.directory,

@@ -23,18 +23,20 @@ from nm_proxy.cgroup.files import Files, KernelFiles
 from nm_proxy.cgroup.hierarchy import Hierarchy, unmounted_lookalikes
 from nm_proxy.cgroup.layout import Version
 from nm_proxy.cgroup.mounts import Mount
+from nm_proxy.cgroup.namespace import is_host_cgroup_namespace
 from nm_proxy.nodemanager.processes import ProcessReader
 from nm_proxy.parenting.detaching import OwnGroups, is_detaching
 from nm_proxy.pid_namespace import is_host_pid_namespace
 from nm_proxy.preflight.facts import CgroupFacts, GroupFacts, NameFacts, NodeFacts, ProgramFacts, RecoveryFacts
 from nm_proxy.preflight.node_checks import is_identity_known
-from nm_proxy.preflight.volumes import volume_of
+from nm_proxy.preflight.volumes import is_same_root, volume_of
 from nm_proxy.rendering.directory import Around, Rendered, render
 from nm_proxy.rendering.overlay import Overlay
 from nm_proxy.settings import NodeSettings
 from yarn_copilot.errors import ConfigError
 from yarn_copilot.hadoop.configuration import can_be_seen
 
+FIRST_MOUNTINFO: Final = "/proc/1/mountinfo"
 _JAVA_SECONDS: Final = 30.0
 _JAVA_VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
 _JAR: Final = re.compile(r"^hadoop-yarn-server-nodemanager-(\d+)\.(\d+)\.(\d+)[^/]*\.jar$")
@@ -50,17 +52,33 @@ class Surroundings:
         mounts: cgroup mounts; None reads them.
         may_write: whether this user may change a directory.
         mountinfo: text of /proc/self/mountinfo.
+        first_mountinfo: text of /proc/1/mountinfo, empty where it cannot be read.
         processes: how to read /proc.
         own_pid: of this process.
+        is_host_cgroup, is_host_pid: whether these are the machine's own namespaces.
     """
 
     environ: Mapping[str, str]
     files: Files = field(default_factory=KernelFiles)
     mounts: Iterable[Mount] | None = None
     may_write: Callable[[str], bool] = lambda path: os.access(path, os.W_OK)
-    mountinfo: Callable[[], str] = lambda: Path(SELF_MOUNTINFO).read_text("utf-8", "surrogateescape")
+    mountinfo: Callable[[], str] = lambda: _read(SELF_MOUNTINFO)
+    first_mountinfo: Callable[[], str] = lambda: _read_or_nothing(FIRST_MOUNTINFO)
     processes: ProcessReader = field(default_factory=ProcessReader)
     own_pid: int = field(default_factory=os.getpid)
+    is_host_cgroup: Callable[[], bool] = is_host_cgroup_namespace
+    is_host_pid: Callable[[], bool] = is_host_pid_namespace
+
+
+def _read(path: str) -> str:
+    return Path(path).read_text("utf-8", "surrogateescape")
+
+
+def _read_or_nothing(path: str) -> str:
+    try:
+        return _read(path)
+    except OSError:
+        return ""
 
 
 def machine_name() -> str:
@@ -137,7 +155,14 @@ def observe_cgroup(settings: NodeSettings, around: Surroundings) -> CgroupFacts:
         lookalikes = tuple(unmounted_lookalikes(detection.hierarchies, root, around.files))
     except CgroupError as error:
         return CgroupFacts(root=root, mode=mode, detection=detection, error=error)
-    return CgroupFacts(root=root, mode=mode, detection=detection, groups=groups, lookalikes=lookalikes)
+    return CgroupFacts(
+        root=root,
+        mode=mode,
+        detection=detection,
+        groups=groups,
+        lookalikes=lookalikes,
+        is_host_namespace=around.is_host_cgroup(),
+    )
 
 
 def _observe_group(hierarchy: Hierarchy, detection: Detection, around: Surroundings) -> GroupFacts:
@@ -166,7 +191,7 @@ def _observe_group(hierarchy: Hierarchy, detection: Detection, around: Surroundi
 
 
 def observe_name(overlay: Overlay, *, tries_port: bool) -> NameFacts:
-    """Look the host name up, there and back, and try to listen on the port."""
+    """Look the host name up, there and back, and try to listen on the port where the NodeManager will."""
     try:
         found = socket.getaddrinfo(overlay.host, overlay.port, type=socket.SOCK_STREAM)
     except OSError as error:
@@ -176,18 +201,20 @@ def observe_name(overlay: Overlay, *, tries_port: bool) -> NameFacts:
         reverse: str | None = socket.gethostbyaddr(addresses[0])[0]
     except OSError:
         reverse = None
-    port_error = _listen_error(found[0][0], found[0][4]) if tries_port else ""
+    port_error = _listen_error(overlay.listens_at, overlay.port) if tries_port else ""
     return NameFacts(addresses=addresses, reverse=reverse, port_error=port_error)
 
 
-def _listen_error(family: int, address: tuple[object, ...]) -> str:
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
+def _listen_error(host: str, port: int) -> str:
+    """Listen on the first address of a host for a moment, and say why that fails; empty where it does not."""
+    try:
+        (family, _, _, _, address), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
             probe.listen(1)
-        except OSError as error:
-            return error.strerror or str(error)
+    except OSError as error:
+        return error.strerror or str(error)
     return ""
 
 
@@ -257,13 +284,16 @@ def _observe_recovery(
         return None
     directory = overlay.recovery_directory
     existing = next(path for path in (directory, *directory.parents) if can_be_seen(path))
-    volume = volume_of(existing.resolve(), around.mountinfo())
+    mountinfo, is_host_pid = around.mountinfo(), around.is_host_pid()
+    volume = volume_of(existing.resolve(), mountinfo)
     return RecoveryFacts(
         directory=str(directory),
         mount_point=volume.mount_point,
         file_system=volume.file_system,
         is_writable=around.may_write(str(existing)),
-        is_host_pid=is_host_pid_namespace(),
+        is_host_pid=is_host_pid,
+        # In another PID namespace PID 1 is the container's own, and tells nothing of the machine.
+        is_container=not is_host_pid or not is_same_root(mountinfo, around.first_mountinfo()),
         keep_on_stop=settings.recovery.keep_on_stop,
         obstacle=observe_obstacle(cgroup.mode, cgroup.detection, around) if cgroup.detection else "",
     )

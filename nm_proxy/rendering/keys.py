@@ -12,6 +12,7 @@ from typing import Final
 
 HOSTNAME: Final = "yarn.nodemanager.hostname"
 ADDRESS: Final = "yarn.nodemanager.address"
+BIND_HOST: Final = "yarn.nodemanager.bind-host"
 WEB_ADDRESS: Final = "yarn.nodemanager.webapp.address"
 WEB_HTTPS_ADDRESS: Final = "yarn.nodemanager.webapp.https.address"
 LOCAL_DIRS: Final = "yarn.nodemanager.local-dirs"

@@ -34,6 +34,7 @@ class Overlay:
     Attributes:
         properties: key to value, in the order in which they are written.
         host, port: the node id, before the ResourceManager resolves the host name back.
+        listens_at: where the NodeManager listens on the port: `host`, unless bind-host names another host.
         web_url: of the NodeManager's web application, as this container reaches it.
         local_directories: of yarn.nodemanager.local-dirs.
         recovery_directory: None where recovery is off.
@@ -45,6 +46,7 @@ class Overlay:
     properties: Mapping[str, str]
     host: str
     port: int
+    listens_at: str
     web_url: str
     local_directories: tuple[str, ...]
     recovery_directory: Path | None
@@ -70,6 +72,7 @@ def build_overlay(
         ConfigError: a key of the operator's files cannot be read; file and key are in the text.
     """
     host, port = _identity(values, settings, host_name)
+    bind_host = _bind_host(values)
     minimum_memory = values.integer(yarn_keys.MINIMUM_MEMORY_MIB, low=0, high=_MAX_MIB)
     minimum_vcores = values.integer(yarn_keys.MINIMUM_VCORES, low=0, high=_MAX_MIB)
     memory_mib = settings.capacity.memory_mib or max(minimum_memory, 1)
@@ -89,7 +92,8 @@ def build_overlay(
         properties=properties,
         host=host,
         port=port,
-        web_url=_web_url(values, host),
+        listens_at=bind_host or host,
+        web_url=_web_url(values, host, bind_host),
         local_directories=_local_directories(values),
         recovery_directory=recovery,
         tracker_ports=_tracker_ports(values),
@@ -114,6 +118,17 @@ def _address(values: HadoopConfiguration, key: str, *, default_port: int) -> Add
         return Address.parse(values.text(key) or "", default_port=default_port, lowest_port=0)
     except ValueError as error:
         values.fail(key, str(error))
+
+
+def _bind_host(values: HadoopConfiguration) -> str | None:
+    """Read where all servers of the NodeManager listen in place of their own hosts (Configuration.getSocketAddr)."""
+    written = values.text(keys.BIND_HOST)
+    if written is None:
+        return None
+    address = _address(values, keys.BIND_HOST, default_port=0)
+    if address.port:
+        values.fail(keys.BIND_HOST, "names a port, with which the NodeManager's pages do not start")
+    return address.host
 
 
 def _recovery_directory(values: HadoopConfiguration, settings: NodeSettings) -> Path | None:
@@ -167,13 +182,17 @@ def _cgroups(values: HadoopConfiguration, settings: NodeSettings, detection: Det
     return found
 
 
-def _web_url(values: HadoopConfiguration, host: str) -> str:
+def _web_url(values: HadoopConfiguration, host: str, bind_host: str | None) -> str:
     is_https = values.text(yarn_keys.HTTP_POLICY) == "HTTPS_ONLY"
     key, default_port = (keys.WEB_HTTPS_ADDRESS, keys.WEB_HTTPS_PORT) if is_https else (keys.WEB_ADDRESS, keys.WEB_PORT)
     written = _address(values, key, default_port=default_port)
     # Without a host of its own the web application follows the host name that is rendered.
     own = host if not values.is_set(key) or "${yarn.nodemanager.hostname}" in (values.raw(key) or "") else written.host
-    address = Address(_LOOPBACK if is_wildcard(own) else own, written.port)
+    listens_at = bind_host or own  # WebAppUtils.getWebAppBindURL puts it in the place of the host
+    if is_wildcard(listens_at):
+        # The names that a certificate carries are of the node, never of the loopback.
+        listens_at = host if is_https else _LOOPBACK
+    address = Address(listens_at, written.port)
     return f"{'https' if is_https else 'http'}://{address}"
 
 

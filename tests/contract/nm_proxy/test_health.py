@@ -61,8 +61,9 @@ class Scene:
             }
         )
         overlay = Overlay(
-            properties={}, host="h", port=1, web_url=pages.url, local_directories=(), recovery_directory=None,
-            tracker_ports=frozenset({1}), memory_mib=1, vcores=1, minimum_memory_mib=1, minimum_vcores=1,
+            properties={}, host="h", port=1, listens_at="h", web_url=pages.url, local_directories=(),
+            recovery_directory=None, tracker_ports=frozenset({1}),
+            memory_mib=1, vcores=1, minimum_memory_mib=1, minimum_vcores=1,
         )  # fmt: skip
         self.runner = AgentRunner(self.settings, clock=QuickClock(), make=self._make)
         self.supervisor = Supervisor(

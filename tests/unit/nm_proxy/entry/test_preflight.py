@@ -4,88 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lab.embedded.cgroup.kernel import FakeKernel
 from nm_proxy.agent_settings import ParentingMode
 from nm_proxy.cgroup.layout import Driver
 from nm_proxy.exit_codes import ExitCode
-from nm_proxy.preflight.facts import NameFacts, NodeFacts, ProgramFacts, RecoveryFacts
-from nm_proxy.preflight.findings import Finding, Severity, exit_code
+from nm_proxy.preflight.facts import NameFacts
+from nm_proxy.preflight.findings import Severity, exit_code
 from nm_proxy.preflight.judging import as_document, as_text, judge
-from nm_proxy.preflight.observing import (
-    Surroundings,
-    observe_cgroup,
-)
-from tests.unit.nm_proxy.entry.site import rendered, settings, write_site
-from tests.unit.nm_proxy.world import Node
-
-
-@dataclass
-class World:
-    """Hold a node on which everything is well, to be broken in one point."""
-
-    folder: Path
-    kind: str = "v1"
-    driver: Driver = Driver.CGROUPFS
-    mode: ParentingMode = ParentingMode.ADOPT
-    sections: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.node = Node(self.folder, kind=self.kind, driver=self.driver)
-        for one in self.node.found.hierarchies.every:
-            if one.version == "v2":
-                wanted = " ".join(f"+{name}" for name in sorted(one.controllers & {"cpu", "memory"}))
-                self.kernel.write(f"{one.at(self.driver.best_effort)}/cgroup.subtree_control", wanted)
-        write_site(self.folder / "conf/yarn-site.xml", {})
-        self.may_write: Callable[[str], bool] = lambda _: True
-        self.facts = self.look()
-
-    @property
-    def kernel(self) -> FakeKernel:
-        return self.node.kernel
-
-    def look(self) -> NodeFacts:
-        """Observe the tree as it is now; everything else is as it should be."""
-        sections: dict[str, dict[str, Any]] = {
-            **self.sections,
-            "parenting": {"mode": self.mode.value},
-            "cgroup": {"root": str(self.kernel.root), **self.sections.get("cgroup", {})},
-        }
-        around = Surroundings(environ={}, files=self.kernel, mounts=self.node.mounts, may_write=self.may_write)
-        seen = observe_cgroup(settings(self.folder, **sections), around)
-        overlay = rendered(self.folder, detection=seen.detection, **sections).overlay
-        return NodeFacts(
-            cgroup=seen,
-            programs=ProgramFacts(
-                command=("yarn", "nodemanager"),
-                command_path="/opt/hadoop/bin/yarn",
-                java_path="/opt/java/bin/java",
-                java_version=17,
-                hadoop_version=(3, 5, 0),
-            ),
-            overlay=overlay,
-            name=NameFacts(addresses=("10.0.0.7",), reverse="nm-3"),
-            recovery=RecoveryFacts(
-                directory="/var/lib/nm-proxy/recovery",
-                mount_point="/var/lib/nm-proxy",
-                file_system="ext4",
-                is_writable=True,
-                is_host_pid=False,
-                keep_on_stop=False,
-            ),
-        )
-
-    def errors(self) -> list[Finding]:
-        return [one for one in judge(self.facts) if one.severity is Severity.ERROR]
-
-    def the_error(self) -> Finding:
-        (found,) = self.errors()
-        return found
+from tests.unit.nm_proxy.entry.checked import World
 
 
 @pytest.mark.parametrize("kind", ["v1", "v1-joined", "v1-hybrid", "mixed", "v2"])
@@ -205,6 +136,13 @@ BROKEN = [
         id="recovery in the container's layer",
     ),
     pytest.param(
+        lambda world: _recovery(world, mount_point="/", file_system="btrfs", is_host_pid=True),
+        ExitCode.RECOVERY,
+        "/var/lib/nm-proxy/recovery",
+        "emptyDir",
+        id="recovery in the container's layer of a snapshotter",
+    ),
+    pytest.param(
         lambda world: _recovery(world, is_writable=False),
         ExitCode.RECOVERY,
         "/var/lib/nm-proxy/recovery",
@@ -243,52 +181,6 @@ def test_one_broken_thing_is_the_one_error(
     assert not any(line.startswith(Severity.OK) for line in short.splitlines())
 
 
-def test_version_2_without_delegation_names_the_file_to_write(tmp_path: Path) -> None:
-    world = World(tmp_path, kind="v2")
-    mount = world.node.found.hierarchies.every[0]
-    control = f"{mount.at(Driver.CGROUPFS.best_effort)}/cgroup.subtree_control"
-    Path(control).write_text("cpu pids\n")
-    world.facts = world.look()
-    found = world.the_error()
-    assert (found.code, found.where, found.expected) == (ExitCode.CGROUP_DELEGATION, control, "+memory")
-
-
-def test_version_2_with_processes_in_the_way_is_named(tmp_path: Path) -> None:
-    world = World(tmp_path, kind="v2")
-    (group,) = world.facts.cgroup.groups
-    world.facts = replace(
-        world.facts, cgroup=replace(world.facts.cgroup, groups=(replace(group, has_yarn=True, yarn_processes=3),))
-    )
-    found = world.the_error()
-    assert found.code is ExitCode.CGROUP_INTERNAL_PROCESSES
-    assert found.where == f"{group.yarn}/cgroup.procs"
-    assert found.found == "lists 3 processes"
-
-
-@pytest.mark.parametrize(
-    ("mode", "severity"), [(ParentingMode.ADOPT, Severity.WARNING), (ParentingMode.EXECUTOR, Severity.ERROR)]
-)
-def test_a_stale_version_1_tree_beside_version_2_is_seen(
-    tmp_path: Path, mode: ParentingMode, severity: Severity
-) -> None:
-    world = World(tmp_path, kind="v2", mode=mode)
-    stale = world.kernel.root / "cpu,cpuacct"
-    stale.mkdir()
-    world.facts = world.look()
-    (found,) = [one for one in judge(world.facts) if one.severity is not Severity.OK]
-    assert (found.code, found.severity, found.where) == (ExitCode.CGROUP_SHADOWED, severity, str(stale))
-
-
-def test_hadoops_executor_cannot_read_a_controller_in_the_last_place(tmp_path: Path) -> None:
-    world = World(tmp_path, kind="v2", mode=ParentingMode.EXECUTOR)
-    (group,) = world.facts.cgroup.groups
-    changed = replace(group, top_controllers=("cpu", "memory"))
-    world.facts = replace(world.facts, cgroup=replace(world.facts.cgroup, groups=(changed,)))
-    assert world.the_error().where.endswith("/cgroup.controllers")
-    world.facts = replace(world.facts, cgroup=replace(world.facts.cgroup, mode=ParentingMode.ADOPT))
-    assert world.errors() == []
-
-
 def test_an_old_executor_does_not_know_version_2(tmp_path: Path) -> None:
     world = World(tmp_path, kind="v2", mode=ParentingMode.EXECUTOR)
     _programs(world, hadoop_version=(3, 3, 6))
@@ -324,11 +216,23 @@ def test_keeping_containers_over_a_stop_is_doubtful_where_the_runtime_ends_them(
     assert world.errors() == []
 
 
-def test_both_drivers_directories_without_pods_are_ambiguous(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file_system", ["ext4", "overlay"])
+def test_a_machine_without_containers_has_its_recovery_directory_where_it_likes(
+    tmp_path: Path, file_system: str
+) -> None:
     world = World(tmp_path)
-    world.kernel.make_kubelet_directories(Driver.SYSTEMD.best_effort, "kubepods-besteffort-pod1")
-    world.facts = world.look()
-    assert world.the_error().code is ExitCode.CGROUP_DRIVER
+    _recovery(world, mount_point="/", file_system=file_system, is_host_pid=True, is_container=False)
+    assert world.errors() == []
+
+
+def test_a_port_that_cannot_be_bound_is_named_by_where_it_was_tried(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    _taken(world)
+    assert world.facts.overlay is not None
+    world.facts = replace(world.facts, overlay=replace(world.facts.overlay, listens_at="0.0.0.0"))
+    found = world.the_error()
+    assert found.where == "0.0.0.0:8041"
+    assert "yarn.nodemanager.bind-host" in found.fix
 
 
 def test_every_problem_is_reported_and_the_first_gives_the_code(tmp_path: Path) -> None:

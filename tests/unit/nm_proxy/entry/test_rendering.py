@@ -151,11 +151,51 @@ def test_recovery(
             "https://w.x:8044",
             id="TLS without a port",
         ),
+        pytest.param({keys.BIND_HOST: "0.0.0.0"}, "http://127.0.0.1:8042", id="bound to all"),
+        pytest.param({keys.BIND_HOST: "[::]"}, "http://127.0.0.1:8042", id="bound to all of version 6"),
+        pytest.param({keys.BIND_HOST: "10.0.0.7", keys.WEB_ADDRESS: "w.x:1"}, "http://10.0.0.7:1", id="bound to one"),
+        pytest.param({keys.BIND_HOST: " "}, f"http://{HOST}:8042", id="bound to nothing in particular"),
+        pytest.param(
+            {"yarn.http.policy": "HTTPS_ONLY", keys.BIND_HOST: "0.0.0.0"},
+            f"https://{HOST}:8044",
+            id="TLS bound to all: certificates carry names",
+        ),
     ],
 )
 def test_the_agent_looks_where_the_pages_are(tmp_path: Path, properties: dict[str, str], url: str) -> None:
     write_site(tmp_path / "conf/yarn-site.xml", properties)
     assert rendered(tmp_path).overlay.web_url == url
+
+
+@pytest.mark.parametrize(
+    ("properties", "host"),
+    [
+        pytest.param({}, HOST, id="unset"),
+        pytest.param({keys.BIND_HOST: ""}, HOST, id="empty"),
+        pytest.param({keys.BIND_HOST: "0.0.0.0"}, "0.0.0.0", id="all addresses"),
+        pytest.param({keys.BIND_HOST: "${env.POD_NAME}.x", keys.ADDRESS: "a.b:7"}, "nm-3.x", id="a name of its own"),
+    ],
+)
+def test_the_node_manager_listens_where_it_is_bound(tmp_path: Path, properties: dict[str, str], host: str) -> None:
+    write_site(tmp_path / "conf/yarn-site.xml", properties)
+    overlay = rendered(tmp_path).overlay
+    assert overlay.listens_at == host
+    assert overlay.host == ("a.b" if keys.ADDRESS in properties else HOST)
+    assert keys.BIND_HOST not in overlay.properties
+
+
+@pytest.mark.parametrize(
+    ("bound", "reason"),
+    [
+        pytest.param("0.0.0.0:8041", "names a port", id="a port"),
+        pytest.param("::", "has several colons", id="no brackets"),
+        pytest.param("a b", "has no host", id="no host"),
+    ],
+)
+def test_a_bind_host_with_which_no_node_manager_starts_is_refused(tmp_path: Path, bound: str, reason: str) -> None:
+    write_site(tmp_path / "conf/yarn-site.xml", {keys.BIND_HOST: bound})
+    with pytest.raises(ConfigError, match=rf"yarn-site\.xml: yarn\.nodemanager\.bind-host = '{bound}': .*{reason}"):
+        rendered(tmp_path)
 
 
 def test_knows_where_heartbeats_go(tmp_path: Path) -> None:
