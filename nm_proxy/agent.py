@@ -8,6 +8,7 @@ Nothing here stops or starts the NodeManager.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 from collections.abc import Iterable
@@ -20,6 +21,7 @@ from nm_proxy.agent_settings import AgentSettings, ParentingMode
 from nm_proxy.cgroup.detection import Detection, detect
 from nm_proxy.cgroup.errors import CgroupError
 from nm_proxy.cgroup.files import Files, KernelFiles
+from nm_proxy.cgroup.holding import Hold
 from nm_proxy.cgroup.killing import GroupKiller, Signaller
 from nm_proxy.cgroup.mounts import Mount
 from nm_proxy.cgroup.tree import CgroupTree
@@ -96,6 +98,7 @@ class Agent:
         self._clock = around.clock
         self.detection = self._detect(around)
         self.tree = CgroupTree(self.detection.hierarchies, around.files)
+        self._hold = Hold(self.detection.hierarchies.required("memory").at(self.detection.place.yarn))
         self._group_killer = GroupKiller(self.tree, around.signaller)
         access = settings.node_manager
         self._client = NodeManagerClient(access.url, timeout_seconds=access.timeout_seconds, user=access.user)
@@ -124,11 +127,18 @@ class Agent:
         """Work until cancelled.
 
         Raises:
+            DirectoryTakenError: the agent of another NodeManager works in the same directory.
             ServerStartError: the socket or the port cannot be used.
             TokenError: the token cannot be used.
         """
         logger.info("The cgroup tree", extra=self._found())
-        await asyncio.to_thread(self._thaw_leftovers)
+        with contextlib.suppress(CgroupError):  # the first pass says why
+            await asyncio.to_thread(self._parent.prepare)
+        with self._hold:
+            await asyncio.to_thread(self._thaw_leftovers)
+            await self._work()
+
+    async def _work(self) -> None:
         servers = await self._start_servers()
         self.is_serving.set()
         try:

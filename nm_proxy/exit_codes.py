@@ -38,6 +38,7 @@ class ExitCode(IntEnum):
     )
     CGROUP_SHADOWED = 14, "a stale version 1 tree beside version 2 would be taken for the real one"
     CGROUP_INTERNAL_PROCESSES = 15, "cgroup v2: processes sit in a group that may only hold groups"
+    CGROUP_TAKEN = 16, "another NodeManager's nm-proxy works in the same directory of the cgroup tree"
     HOST_NAME = 20, "the host name is missing, malformed or longer than 64 characters"
     PORT = 21, "the NodeManager's port, which must stay the same over restarts, is in use or not of this machine"
     RESOLUTION = 22, "the host name cannot be resolved"

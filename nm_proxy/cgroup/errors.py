@@ -10,6 +10,7 @@
         ├── DriverAmbiguousError        directories of both cgroup drivers look alive
         ├── NotDelegatedError           v2: a controller is not enabled for children
         ├── InternalProcessError        v2: processes sit in a group that must have only groups below it
+        ├── DirectoryTakenError         another agent works in YARN's directory             retryable
         ├── PermissionDeniedError       read-only mount, or not allowed
         ├── GroupGoneError              the group was removed meanwhile                     retryable
         ├── GroupBusyError              the group still has processes or groups             retryable
@@ -64,6 +65,12 @@ class NotDelegatedError(CgroupError):
 
 class InternalProcessError(CgroupError):
     """Say that processes sit in a group that may only hold groups (v2)."""
+
+
+class DirectoryTakenError(CgroupError):
+    """Say that the agent of another NodeManager works in the same directory."""
+
+    retryable: ClassVar[bool] = True
 
 
 class PermissionDeniedError(CgroupError):

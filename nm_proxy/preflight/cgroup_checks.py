@@ -16,6 +16,7 @@ from nm_proxy.cgroup.errors import (
     PermissionDeniedError,
     TreeNotFoundError,
 )
+from nm_proxy.cgroup.holding import FIX
 from nm_proxy.cgroup.layout import Version
 from nm_proxy.exit_codes import ExitCode
 from nm_proxy.preflight.facts import CgroupFacts, GroupFacts, NodeFacts
@@ -155,6 +156,24 @@ def internal_processes(facts: NodeFacts) -> Iterator[Finding]:
                 )
         if not group.best_effort_processes and not group.yarn_processes:
             yield well(ExitCode.CGROUP_INTERNAL_PROCESSES, group.deepest, "holds groups only")
+
+
+def taken(facts: NodeFacts) -> Iterator[Finding]:
+    """Check that no other NodeManager of the node has its containers there."""
+    seen = facts.cgroup
+    if seen.detection is None:
+        return
+    where = f"/{seen.detection.place.yarn}"
+    if seen.is_taken:
+        yield wrong(
+            ExitCode.CGROUP_TAKEN,
+            where,
+            "another container's nm-proxy works in it, and each would end the other's tasks as unknown",
+            "a directory of its own for each NodeManager",
+            FIX,
+        )
+    else:
+        yield well(ExitCode.CGROUP_TAKEN, where, "no other nm-proxy works in it")
 
 
 def _version_2(seen: CgroupFacts) -> Iterator[GroupFacts]:

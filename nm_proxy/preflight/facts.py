@@ -55,6 +55,7 @@ class CgroupFacts:
         groups: one for each hierarchy in use.
         lookalikes: directories beside version 2 that look like version 1 hierarchies and are not mounted.
         is_host_namespace: this is the machine's own cgroup namespace.
+        is_taken: the agent of another container works in YARN's directory.
     """
 
     root: str
@@ -64,6 +65,7 @@ class CgroupFacts:
     groups: tuple[GroupFacts, ...] = ()
     lookalikes: tuple[str, ...] = ()
     is_host_namespace: bool = True
+    is_taken: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

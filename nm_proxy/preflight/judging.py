@@ -18,6 +18,7 @@ CHECKS: Final[tuple[Callable[[NodeFacts], Iterator[Finding]], ...]] = (
     cgroup_checks.bounded,
     cgroup_checks.shadowed,
     cgroup_checks.internal_processes,
+    cgroup_checks.taken,
     node_checks.host_name,
     node_checks.port,
     node_checks.resolution,

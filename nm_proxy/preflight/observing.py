@@ -21,6 +21,7 @@ from nm_proxy.cgroup.detection import SELF_MOUNTINFO, Detection, detect
 from nm_proxy.cgroup.errors import CgroupError
 from nm_proxy.cgroup.files import Files, KernelFiles
 from nm_proxy.cgroup.hierarchy import Hierarchy, unmounted_lookalikes
+from nm_proxy.cgroup.holding import is_taken_by_another
 from nm_proxy.cgroup.layout import Version
 from nm_proxy.cgroup.mounts import Mount
 from nm_proxy.cgroup.namespace import is_host_cgroup_namespace
@@ -162,6 +163,7 @@ def observe_cgroup(settings: NodeSettings, around: Surroundings) -> CgroupFacts:
         groups=groups,
         lookalikes=lookalikes,
         is_host_namespace=around.is_host_cgroup(),
+        is_taken=is_taken_by_another(detection.hierarchies.required("memory").at(detection.place.yarn)),
     )
 
 

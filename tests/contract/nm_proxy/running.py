@@ -32,6 +32,7 @@ class RunningNode:
         self.node = node
         self.pages = pages
         self.boot = time.time() - 1_000_000.0
+        self.task: asyncio.Task[None] | None = None
         self.socket = folder / "s" / "copilot.sock"
         document: dict[str, Any] = {
             "cgroup": {"root": str(node.kernel.root)},
@@ -57,6 +58,12 @@ class RunningNode:
                 clock=SystemClock(),
             ),
         )
+
+    async def end(self) -> None:
+        """End the agent, as its death does for all others to see."""
+        if self.task is not None:
+            self.task.cancel()
+            await asyncio.gather(self.task, return_exceptions=True)
 
     def launch(self, number: int = 2, *, vcores: int = 2, memory_mib: int = 1024, **options: bool) -> FakeProcess:
         """Launch a container: the NodeManager lists it, its process starts, its pid file appears."""
@@ -97,7 +104,7 @@ async def running(folder: Path, *, kind: str = "v1", **sections: dict[str, Any])
     """Run an agent; leave the block and it is gone."""
     async with EmbeddedNodeManager() as pages:
         one = RunningNode(folder, Node(folder, kind=kind), pages, **sections)
-        task = asyncio.create_task(one.agent.run())
+        one.task = task = asyncio.create_task(one.agent.run())
         serving = asyncio.create_task(one.agent.is_serving.wait())
         try:
             await asyncio.wait([task, serving], return_when=asyncio.FIRST_COMPLETED, timeout=DEADLINE_SECONDS)

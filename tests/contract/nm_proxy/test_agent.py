@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from batch_resources.resources import BatchResources
-from lab.embedded.node_manager.server import Mood
+from lab.embedded.node_manager.server import EmbeddedNodeManager, Mood
 from nm_proxy.agent_settings import AgentSettings
-from nm_proxy.cgroup.errors import TreeNotFoundError
+from nm_proxy.cgroup.errors import DirectoryTakenError, TreeNotFoundError
 from nm_proxy.draining import DrainState
 from nm_proxy.lingering.tracking import Delays
 from tests.contract.nm_proxy.running import RunningNode, running, until
@@ -148,6 +148,7 @@ async def test_a_second_run_finds_everything_and_thaws_what_the_first_left_froze
     async with running(tmp_path) as one:
         process = one.launch(2)
         await one.settled(2)
+        await one.end()
         one.node.kernel.force("freezer", one.node.path(), "freezer.state", "FROZEN")
         second = RunningNode(tmp_path, one.node, one.pages, copilot={"socket": str(tmp_path / "second.sock")})
         second.boot = one.boot
@@ -158,6 +159,22 @@ async def test_a_second_run_finds_everything_and_thaws_what_the_first_left_froze
             assert one.node.is_inside(process.pid)
             assert b"repairs_total{" not in second.agent.metrics.render()
         finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_second_agent_in_the_same_directory_is_refused_and_ends_nobody(tmp_path: Path) -> None:
+    async with running(tmp_path) as one:
+        process = one.launch(2)
+        await one.settled(2)
+        async with EmbeddedNodeManager() as others:
+            second = RunningNode(tmp_path, one.node, others, copilot={"socket": str(tmp_path / "second.sock")})
+            with pytest.raises(DirectoryTakenError, match=r"another nm-proxy works in it.*cgroup\.hierarchy"):
+                await second.agent.run()
+            assert one.is_alive(process)
+            await one.end()
+            task = asyncio.create_task(second.agent.run())
+            await until(second.agent.is_serving.is_set, "the directory is free")
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from nm_proxy.agent_settings import ParentingMode
+from nm_proxy.cgroup.holding import Hold, is_taken_by_another
 from nm_proxy.cgroup.layout import Driver
 from nm_proxy.cgroup.namespace import HOST_CGROUP_NAMESPACE, is_host_cgroup_namespace
 from nm_proxy.exit_codes import ExitCode
@@ -114,3 +116,41 @@ def test_both_drivers_directories_without_pods_are_ambiguous(tmp_path: Path) -> 
     world.kernel.make_kubelet_directories(Driver.SYSTEMD.best_effort, "kubepods-besteffort-pod1")
     world.facts = world.look()
     assert world.the_error().code is ExitCode.CGROUP_DRIVER
+
+
+def test_a_directory_in_which_another_container_works_is_an_error_and_ones_own_is_not(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.node.tree.prepare_parent(world.node.place.yarn)
+    directory = world.node.found.hierarchies.required("memory").at(world.node.place.yarn)
+    with Hold(directory):
+        assert not world.look().cgroup.is_taken, "this container's own agent holds it"
+        world.facts = replace(world.facts, cgroup=replace(world.facts.cgroup, is_taken=True))
+    found = world.the_error()
+    assert (found.code, found.where) == (ExitCode.CGROUP_TAKEN, f"/{world.node.place.yarn}")
+    assert "cgroup.hierarchy" in found.fix
+
+
+@pytest.mark.parametrize(
+    ("locks", "is_taken"),
+    [
+        pytest.param("", True, id="of a PID namespace that is not seen"),
+        pytest.param("1: FLOCK  ADVISORY  WRITE 77 {id} 0 EOF\n", True, id="of a process that cannot be looked at"),
+        pytest.param("1: FLOCK  ADVISORY  WRITE {pid} {id} 0 EOF\n", False, id="of this container"),
+        pytest.param("1: POSIX  ADVISORY  WRITE {pid} {id} 0 EOF\nrubbish\n", True, id="of another kind"),
+        pytest.param("1: FLOCK  ADVISORY  WRITE {pid} 00:00:1 0 EOF\n", True, id="of another file"),
+    ],
+)
+def test_whose_a_lock_is_is_read_from_the_kernels_list(tmp_path: Path, locks: str, is_taken: bool) -> None:
+    directory, proc = tmp_path / "yarn", tmp_path / "proc"
+    directory.mkdir()
+    for name in ("self", str(os.getpid())):
+        (proc / name / "ns").mkdir(parents=True)
+    (proc / "self/ns/mnt").touch()
+    (proc / str(os.getpid()) / "ns/mnt").hardlink_to(proc / "self/ns/mnt")
+    seen = directory.stat()
+    number = f"{os.major(seen.st_dev):02x}:{os.minor(seen.st_dev):02x}:{seen.st_ino}"
+    (proc / "locks").write_text(locks.format(pid=os.getpid(), id=number))
+    with Hold(str(directory)):
+        assert is_taken_by_another(str(directory), proc=str(proc)) is is_taken
+    assert not is_taken_by_another(str(directory), proc=str(proc))
+    assert not is_taken_by_another(str(tmp_path / "missing"), proc=str(proc))
