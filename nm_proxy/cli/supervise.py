@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Be the supervisor's process, which init starts: `python -m nm_proxy.cli.supervise [--config FILE] -- COMMAND...`.
 
-Nobody but init calls this. A code of `ExitCode` other than 1 tells init that starting again would not help.
+Nobody but init calls this. A code of `ExitCode` other than 1 tells init that starting again would not help, until this
+process has once told it that the checks are passed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from nm_proxy.rendering.overlay import Overlay
 from nm_proxy.settings import SCHEMA, NodeSettings
 from nm_proxy.supervisor.agent_runner import AgentRunner
 from nm_proxy.supervisor.health_server import HealthServer
-from nm_proxy.supervisor.init import STOP_SINCE_OPTION
+from nm_proxy.supervisor.init import CHECKED, INIT_VARIABLE, STOP_SINCE_OPTION
 from nm_proxy.supervisor.metrics import SupervisorMetrics
 from nm_proxy.supervisor.process import Launcher, is_recorded_alive
 from nm_proxy.supervisor.signals import Signals
@@ -112,6 +113,7 @@ async def _run(settings: NodeSettings, invocation: Invocation, around: Surroundi
 
     detection = find_tree_or_none(settings, around)
     overlay = _first_overlay(settings, around, write_rendering)
+    tell_init(around.environ)
     clock, metrics = SystemClock(), SupervisorMetrics()
     pinned = settings.node_manager.model_fields_set
     joined = with_overlay(settings, overlay, pinned)
@@ -162,6 +164,13 @@ def _first_overlay(settings: NodeSettings, around: Surroundings, write_rendering
     return render_here(former, around, find_tree_or_none(settings, around)).overlay
 
 
+def tell_init(environ: Mapping[str, str]) -> None:
+    """Let init know that the checks are passed, if it is what started this process."""
+    parent = os.getppid()
+    if environ.get(INIT_VARIABLE) == str(parent):
+        os.kill(parent, CHECKED)
+
+
 def prepare_recovery(directory: Path | None, user: str | None) -> None:
     """Make the recovery directory, and give it to the NodeManager's user.
 
@@ -191,7 +200,8 @@ def with_overlay(settings: NodeSettings, overlay: Overlay, pinned: set[str]) -> 
 def nodemanager_environment(settings: NodeSettings, environ: Mapping[str, str]) -> dict[str, str]:
     """Give the NodeManager's environment: ours, with the rendered directory as its configuration."""
     rendered = str(settings.hadoop.rendered_dir)
-    return {**environ, "HADOOP_CONF_DIR": rendered, "YARN_CONF_DIR": rendered}
+    ours = {name: value for name, value in environ.items() if name != INIT_VARIABLE}
+    return {**ours, "HADOOP_CONF_DIR": rendered, "YARN_CONF_DIR": rendered}
 
 
 def _settings_watcher(

@@ -25,8 +25,12 @@ from nm_proxy.exit_codes import ExitCode
 from nm_proxy.supervisor.restarting import Restarts
 
 FORWARDED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+CHECKED: Final = signal.SIGUSR1
+"""The supervisor sends it once its checks are passed and the configuration is rendered."""
 SWALLOWED: Final = (signal.SIGUSR1, signal.SIGUSR2)
-"""They mean nothing here, and would end this process or a Java that has no handler."""
+"""From anybody else they mean nothing here, and would end this process or a Java that has no handler."""
+INIT_VARIABLE: Final = "YARN_COPILOT_INIT_PID"
+"""How the supervisor knows that its parent is an init, which waits for `CHECKED`."""
 STOPPING: Final = (signal.SIGTERM, signal.SIGINT)
 STOP_SINCE_OPTION: Final = "--stop-since"
 """How a supervisor that is started anew during a stop learns when the stop began (monotonic seconds)."""
@@ -35,20 +39,27 @@ RESTART_MIN_SECONDS: Final = 0.2
 RESTART_MAX_SECONDS: Final = 10.0
 STABLE_SECONDS: Final = 60.0
 FINAL_CODES: Final = frozenset(int(code) for code in ExitCode if code is not ExitCode.FAILED)
-"""Codes with which the supervisor says that there is no point in starting it again."""
+"""Codes with which the supervisor says that there is no point in starting it again.
+
+They count until it was at work once. After that tasks may live, which this process's end would end, and what is wrong
+with the node now (a name server that is away, a file that is being edited) may pass.
+"""
 
 STDERR: Final = 2
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
 
-def final_code(status: int) -> int | None:
+def final_code(status: int, *, was_at_work: bool = False) -> int | None:
     """Give the code to end with when the supervisor has ended; None where it is to be started again.
 
     Args:
         status: as of waitpid.
+        was_at_work: it has passed its checks before, and nobody has asked for a stop.
     """
     code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
+    if was_at_work:
+        return code if code == ExitCode.OK else None
     return code if code in FINAL_CODES else None
 
 
@@ -67,6 +78,7 @@ class Init:
         self._started_at = 0.0
         self._start_at: float | None = 0.0
         self._stop_since: float | None = None
+        self._was_checked = False
 
     def run(self) -> int:
         """Work until the supervisor is done.
@@ -99,6 +111,8 @@ class Init:
             return self._reap()
         if arrived.si_signo in FORWARDED:
             self._hand_on(arrived.si_signo)
+        if arrived.si_signo == CHECKED and arrived.si_pid == self._child:
+            self._was_checked = True
         return None
 
     def _start(self) -> None:
@@ -107,7 +121,11 @@ class Init:
             command += [STOP_SINCE_OPTION, str(self._stop_since)]
         try:
             self._child = os.posix_spawn(
-                command[0], command, dict(os.environ), setsigmask=(), setsigdef=(signal.SIGPIPE, *FORWARDED)
+                command[0],
+                command,
+                {**os.environ, INIT_VARIABLE: str(os.getpid())},
+                setsigmask=(),
+                setsigdef=(signal.SIGPIPE, *FORWARDED),
             )
         except (OSError, MemoryError) as error:
             wait = self._restarts.ended(0.0)
@@ -128,7 +146,7 @@ class Init:
             if pid != self._child:
                 continue
             self._child = None
-            code = final_code(status)
+            code = final_code(status, was_at_work=self._was_checked and self._stop_since is None)
             if code is not None:
                 return code
             now = time.monotonic()
