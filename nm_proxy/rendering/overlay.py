@@ -16,6 +16,7 @@ from nm_proxy.agent_settings import ParentingMode
 from nm_proxy.cgroup.detection import Detection
 from nm_proxy.cgroup.layout import Version as CgroupVersion
 from nm_proxy.rendering import keys
+from nm_proxy.rendering.local_paths import parse_local_path
 from nm_proxy.settings import NodeSettings
 from yarn_copilot.errors import ConfigError
 from yarn_copilot.hadoop import configuration_defaults as yarn_keys
@@ -143,7 +144,7 @@ def _recovery_directory(values: HadoopConfiguration, settings: NodeSettings) -> 
             )
         return directory
     written = values.text(keys.RECOVERY_DIR) if values.is_set(keys.RECOVERY_DIR) else None
-    return Path(written) if written else RECOVERY_DIRECTORY
+    return Path(_local_path(values, keys.RECOVERY_DIR, written)) if written else RECOVERY_DIRECTORY
 
 
 def _recovery(directory: Path | None, settings: NodeSettings) -> dict[str, str]:
@@ -197,10 +198,17 @@ def _web_url(values: HadoopConfiguration, host: str, bind_host: str | None) -> s
 
 
 def _local_directories(values: HadoopConfiguration) -> tuple[str, ...]:
-    found = tuple(item.removeprefix("file://") for item in values.items(keys.LOCAL_DIRS))
+    found = tuple(_local_path(values, keys.LOCAL_DIRS, item) for item in values.items(keys.LOCAL_DIRS))
     if not found:
         raise ConfigError(f"{values.main_file}: {keys.LOCAL_DIRS} is empty, so no container can run")
     return found
+
+
+def _local_path(values: HadoopConfiguration, key: str, text: str) -> str:
+    try:
+        return parse_local_path(text)
+    except ValueError as error:
+        values.fail(key, str(error))
 
 
 def _tracker_ports(values: HadoopConfiguration) -> frozenset[int]:
