@@ -15,7 +15,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from nm_proxy.clock import Clock
-from nm_proxy.nodemanager.errors import NodeManagerError, NodeManagerRefusedError, NodeManagerTimeoutError
+from nm_proxy.nodemanager.errors import (
+    NodeManagerError,
+    NodeManagerLoginError,
+    NodeManagerRefusedError,
+    NodeManagerTimeoutError,
+)
 from nm_proxy.nodemanager.model import Answering, ContainerReport, NodeInfo
 
 logger = logging.getLogger(__name__)
@@ -159,4 +164,6 @@ class NodeManagerReader:
 def _answering(error: NodeManagerError) -> Answering:
     if isinstance(error, NodeManagerRefusedError):
         return Answering.REFUSES
+    if isinstance(error, NodeManagerLoginError):
+        return Answering.WANTS_LOGIN
     return Answering.HANGS if isinstance(error, NodeManagerTimeoutError) else Answering.BABBLES

@@ -26,6 +26,7 @@ from yarn_copilot.hadoop.configuration_values import HadoopConfiguration
 RECOVERY_DIRECTORY: Final = Path("/var/lib/nm-proxy/recovery")
 _MAX_MIB: Final = 2_147_483_647
 _LOOPBACK: Final = "127.0.0.1"
+_SIMPLE: Final = "simple"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,8 @@ class Overlay:
         host, port: the node id, before the ResourceManager resolves the host name back.
         listens_at: where the NodeManager listens on the port: `host`, unless bind-host names another host.
         web_url: of the NodeManager's web application, as this container reaches it.
+        page_login: what the web application wants to know of who asks, and this program will not tell: the value of
+            hadoop.http.authentication.type, or "a name"; empty where it answers.
         local_directories: of yarn.nodemanager.local-dirs.
         recovery_directory: None where recovery is off.
         tracker_ports: where ResourceManagers take heartbeats.
@@ -56,6 +59,7 @@ class Overlay:
     vcores: int
     minimum_memory_mib: int
     minimum_vcores: int
+    page_login: str = ""
 
 
 def build_overlay(
@@ -102,6 +106,7 @@ def build_overlay(
         vcores=vcores,
         minimum_memory_mib=minimum_memory,
         minimum_vcores=minimum_vcores,
+        page_login=_page_login(values, settings),
     )
 
 
@@ -195,6 +200,15 @@ def _web_url(values: HadoopConfiguration, host: str, bind_host: str | None) -> s
         listens_at = host if is_https else _LOOPBACK
     address = Address(listens_at, written.port)
     return f"{'https' if is_https else 'http'}://{address}"
+
+
+def _page_login(values: HadoopConfiguration, settings: NodeSettings) -> str:
+    """Find what AuthenticationFilter will ask; a NodeManager has it without hadoop.http.filter.initializers too."""
+    kind = values.text(yarn_keys.HTTP_AUTHENTICATION) or _SIMPLE
+    if kind.lower() != _SIMPLE:
+        return kind
+    is_open = values.boolean(keys.HTTP_ANONYMOUS, default=True) or settings.node_manager.user is not None
+    return "" if is_open else "a name"
 
 
 def _local_directories(values: HadoopConfiguration) -> tuple[str, ...]:
