@@ -17,6 +17,7 @@ from typing import Final, Protocol
 from nm_proxy.clock import Clock
 from nm_proxy.nodemanager.errors import (
     NodeManagerError,
+    NodeManagerLoginError,
     NodeManagerRefusedError,
     NodeManagerTimeoutError,
     NodeManagerUnreachableError,
@@ -184,4 +185,6 @@ def _answering(error: NodeManagerError) -> Answering:
         return Answering.REFUSES
     if isinstance(error, NodeManagerUnreachableError):
         return Answering.UNREACHABLE
+    if isinstance(error, NodeManagerLoginError):
+        return Answering.WANTS_LOGIN
     return Answering.HANGS if isinstance(error, NodeManagerTimeoutError) else Answering.BABBLES

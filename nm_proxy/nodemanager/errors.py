@@ -9,6 +9,7 @@
         ├── NodeManagerUnreachableError no name, no way, no trust: nobody knows          retryable
         ├── NodeManagerTimeoutError     no whole answer within the deadline            retryable
         ├── NodeManagerAnswerError      an answer, but not the one that was asked for
+        │   └── NodeManagerLoginError       it wants to know first who asks
         └── WatchError                  the kernel will not tell about new pid files
 
 No exception of aiohttp and no `OSError` leaves the adapter.
@@ -50,6 +51,10 @@ class NodeManagerTimeoutError(NodeManagerError):
 
 class NodeManagerAnswerError(NodeManagerError):
     """Say that the answer is refused, too large, or not of the shape that was asked for."""
+
+
+class NodeManagerLoginError(NodeManagerAnswerError):
+    """Say that the pages want a login that was not given; trying again does not help, a setting does."""
 
 
 class WatchError(NodeManagerError):

@@ -81,3 +81,5 @@ class Answering(StrEnum):
     HANGS = "hangs"
     BABBLES = "babbles"
     """Something answers, but not as a NodeManager."""
+    WANTS_LOGIN = "wants-login"
+    """Its pages want Kerberos, or a name, which a setting has to change."""

@@ -115,6 +115,6 @@ def _whole(value: object, *, limit: int = _MAX_NUMBER) -> int | None:
 
 
 def _shown(document: object) -> str:
-    return (
-        cut(repr(document)) if not isinstance(document, Mapping) else f"an object with {sorted(map(str, document))[:8]}"
-    )
+    if not isinstance(document, Mapping):
+        return cut(repr(document))
+    return cut(f"an object with {sorted(map(cut, map(str, document)))[:8]}")

@@ -2,7 +2,7 @@
 """Ask the NodeManager's REST pages: /ws/v1/node/{info,containers,apps}.
 
 Bounded in time and size; every failure is one of `errors`. Authentication: simple (user.name) or none; a NodeManager
-behind SPNEGO answers 401, which is reported as it is.
+behind SPNEGO answers 401, which is reported with what opens its pages.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import aiohttp
 from nm_proxy.nodemanager.errors import (
     NodeManagerAnswerError,
     NodeManagerError,
+    NodeManagerLoginError,
     NodeManagerRefusedError,
     NodeManagerTimeoutError,
     NodeManagerUnreachableError,
@@ -106,6 +107,9 @@ class NodeManagerClient:
         async with self._session.get(
             self.url + path, params=params, headers={"Accept": "application/json"}, allow_redirects=False
         ) as response:
+            if response.status == 401:
+                asked = ", ".join(response.headers.getall("WWW-Authenticate", ()))
+                raise NodeManagerLoginError(f"{what}: 401, {_wanted_login(asked)}")
             if response.status != 200:
                 text = (await response.content.read(1024)).decode("utf-8", "replace")
                 raise NodeManagerAnswerError(f"{what}: {response.status} {cut(' '.join(text.split()))}")
@@ -122,6 +126,18 @@ def _not_connected(text: str, error: aiohttp.ClientConnectorError) -> NodeManage
     if error.errno == errno.ECONNREFUSED:
         return NodeManagerRefusedError(text)
     return NodeManagerUnreachableError(text)
+
+
+def _wanted_login(asked: str) -> str:
+    """Say what a NodeManager wants by its WWW-Authenticate, and which setting helps (hadoop-auth 3.3.6 and 3.5.0)."""
+    if "negotiate" in asked.lower():
+        return (
+            "the pages want Kerberos, which nm-proxy does not speak; set hadoop.http.authentication.type to simple in "
+            "the yarn-site.xml of this NodeManager"
+        )
+    if "pseudoauth" in asked.lower():
+        return "the pages want a name; set node_manager.user"
+    return f"the pages want a login: {cut(asked)!r}"
 
 
 def _decoded(what: str, body: bytes) -> object:

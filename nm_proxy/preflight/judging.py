@@ -12,6 +12,7 @@ from nm_proxy.preflight.findings import Finding, Severity, exit_code
 
 CHECKS: Final[tuple[Callable[[NodeFacts], Iterator[Finding]], ...]] = (
     node_checks.configuration,
+    node_checks.pages,
     cgroup_checks.tree,
     cgroup_checks.writable,
     cgroup_checks.delegated,

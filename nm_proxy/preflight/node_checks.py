@@ -40,6 +40,24 @@ def configuration(facts: NodeFacts) -> Iterator[Finding]:
         )
 
 
+def pages(facts: NodeFacts) -> Iterator[Finding]:
+    """Check that the NodeManager's pages will answer, without whose figures nothing can be limited."""
+    if facts.overlay is None or not facts.overlay.page_login:
+        return
+    login = facts.overlay.page_login
+    is_simple = login == "a name"
+    yield doubtful(
+        ExitCode.CONFIGURATION,
+        keys.HTTP_ANONYMOUS if is_simple else yarn_keys.HTTP_AUTHENTICATION,
+        f"lets the NodeManager's pages ask for {login[:128]}, so the agent learns no figures and limits nothing",
+        "pages that the agent can read, with simple authentication",
+        "set node_manager.user to a name"
+        if is_simple
+        else f"set {yarn_keys.HTTP_AUTHENTICATION} to simple in the yarn-site.xml of the NodeManagers, which wins over "
+        "core-site.xml, and let nobody else reach their pages",
+    )
+
+
 def host_name(facts: NodeFacts) -> Iterator[Finding]:
     """Check the host part of the node id."""
     if facts.overlay is None:

@@ -33,6 +33,7 @@ STRICT_USAGE: Final = "yarn.nodemanager.linux-container-executor.cgroups.strict-
 V2_ENABLED: Final = "yarn.nodemanager.linux-container-executor.cgroups.v2.enabled"
 V2_MOUNT_PATH: Final = "yarn.nodemanager.linux-container-executor.cgroups.v2.mount-path"
 TRACKER_ADDRESS: Final = "yarn.resourcemanager.resource-tracker.address"
+HTTP_ANONYMOUS: Final = "hadoop.http.authentication.simple.anonymous.allowed"
 
 DEFAULT_EXECUTOR: Final = "org.apache.hadoop.yarn.server.nodemanager.DefaultContainerExecutor"
 LINUX_EXECUTOR: Final = "org.apache.hadoop.yarn.server.nodemanager.LinuxContainerExecutor"

@@ -16,6 +16,7 @@ from nm_proxy.agent_settings import ParentingMode
 from nm_proxy.cgroup.detection import Detection
 from nm_proxy.cgroup.layout import Version as CgroupVersion
 from nm_proxy.rendering import keys
+from nm_proxy.rendering.local_paths import parse_local_path
 from nm_proxy.settings import NodeSettings
 from yarn_copilot.errors import ConfigError
 from yarn_copilot.hadoop import configuration_defaults as yarn_keys
@@ -25,6 +26,7 @@ from yarn_copilot.hadoop.configuration_values import HadoopConfiguration
 RECOVERY_DIRECTORY: Final = Path("/var/lib/nm-proxy/recovery")
 _MAX_MIB: Final = 2_147_483_647
 _LOOPBACK: Final = "127.0.0.1"
+_SIMPLE: Final = "simple"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,8 @@ class Overlay:
         host, port: the node id, before the ResourceManager resolves the host name back.
         listens_at: where the NodeManager listens on the port: `host`, unless bind-host names another host.
         web_url: of the NodeManager's web application, as this container reaches it.
+        page_login: what the web application wants to know of who asks, and this program will not tell: the value of
+            hadoop.http.authentication.type, or "a name"; empty where it answers.
         local_directories: of yarn.nodemanager.local-dirs.
         recovery_directory: None where recovery is off.
         tracker_ports: where ResourceManagers take heartbeats.
@@ -55,6 +59,7 @@ class Overlay:
     vcores: int
     minimum_memory_mib: int
     minimum_vcores: int
+    page_login: str = ""
 
 
 def build_overlay(
@@ -101,6 +106,7 @@ def build_overlay(
         vcores=vcores,
         minimum_memory_mib=minimum_memory,
         minimum_vcores=minimum_vcores,
+        page_login=_page_login(values, settings),
     )
 
 
@@ -143,7 +149,7 @@ def _recovery_directory(values: HadoopConfiguration, settings: NodeSettings) -> 
             )
         return directory
     written = values.text(keys.RECOVERY_DIR) if values.is_set(keys.RECOVERY_DIR) else None
-    return Path(written) if written else RECOVERY_DIRECTORY
+    return Path(_local_path(values, keys.RECOVERY_DIR, written)) if written else RECOVERY_DIRECTORY
 
 
 def _recovery(directory: Path | None, settings: NodeSettings) -> dict[str, str]:
@@ -196,11 +202,27 @@ def _web_url(values: HadoopConfiguration, host: str, bind_host: str | None) -> s
     return f"{'https' if is_https else 'http'}://{address}"
 
 
+def _page_login(values: HadoopConfiguration, settings: NodeSettings) -> str:
+    """Find what AuthenticationFilter will ask; a NodeManager has it without hadoop.http.filter.initializers too."""
+    kind = values.text(yarn_keys.HTTP_AUTHENTICATION) or _SIMPLE
+    if kind.lower() != _SIMPLE:
+        return kind
+    is_open = values.boolean(keys.HTTP_ANONYMOUS, default=True) or settings.node_manager.user is not None
+    return "" if is_open else "a name"
+
+
 def _local_directories(values: HadoopConfiguration) -> tuple[str, ...]:
-    found = tuple(item.removeprefix("file://") for item in values.items(keys.LOCAL_DIRS))
+    found = tuple(_local_path(values, keys.LOCAL_DIRS, item) for item in values.items(keys.LOCAL_DIRS))
     if not found:
         raise ConfigError(f"{values.main_file}: {keys.LOCAL_DIRS} is empty, so no container can run")
     return found
+
+
+def _local_path(values: HadoopConfiguration, key: str, text: str) -> str:
+    try:
+        return parse_local_path(text)
+    except ValueError as error:
+        values.fail(key, str(error))
 
 
 def _tracker_ports(values: HadoopConfiguration) -> frozenset[int]:

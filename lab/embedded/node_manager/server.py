@@ -43,6 +43,7 @@ class EmbeddedNodeManager:
     mood: Mood = Mood.FINE
     calls: list[str] = field(default_factory=list)
     single_as_object: bool = False
+    challenge: str = "Negotiate"
     node_id: str = "localhost:8041"
     url: str = ""
     port: int = 0
@@ -97,7 +98,7 @@ class EmbeddedNodeManager:
             case Mood.FAILS:
                 return web.json_response({"RemoteException": {"message": "NullPointerException"}}, status=500)
             case Mood.UNAUTHORIZED:
-                return web.Response(status=401, headers={"WWW-Authenticate": "Negotiate"})
+                return web.Response(status=401, headers={"WWW-Authenticate": self.challenge})
             case Mood.REDIRECTS:
                 raise web.HTTPTemporaryRedirect("/elsewhere")
         return web.json_response(self._document(request.match_info["page"]))

@@ -21,6 +21,7 @@ from nm_proxy.node_view import NodeManagerReader
 from nm_proxy.nodemanager.errors import (
     NodeManagerAnswerError,
     NodeManagerError,
+    NodeManagerLoginError,
     NodeManagerRefusedError,
     NodeManagerTimeoutError,
     NodeManagerUnreachableError,
@@ -70,7 +71,7 @@ async def test_reads_a_single_container_written_as_an_object(
         (Mood.BABBLES, NodeManagerAnswerError),
         (Mood.ENORMOUS, NodeManagerAnswerError),
         (Mood.FAILS, NodeManagerAnswerError),
-        (Mood.UNAUTHORIZED, NodeManagerAnswerError),
+        (Mood.UNAUTHORIZED, NodeManagerLoginError),
         (Mood.REDIRECTS, NodeManagerAnswerError),
     ],
 )
@@ -84,6 +85,24 @@ async def test_every_mood_is_one_of_our_errors(
     assert len(str(caught.value)) < 500
     pages.mood = Mood.FINE
     assert await client.containers() == ({}, 0)
+
+
+@pytest.mark.parametrize(
+    ("challenge", "words"),
+    [
+        ("Negotiate", ("want Kerberos", "hadoop.http.authentication.type to simple")),
+        ("PseudoAuth", ("want a name", "node_manager.user")),
+        ("Basic realm=" + "x" * 4000, ("want a login", "Basic realm")),
+    ],
+)
+async def test_pages_that_want_a_login_are_told_with_the_setting_that_opens_them(
+    pages: EmbeddedNodeManager, client: NodeManagerClient, challenge: str, words: tuple[str, ...]
+) -> None:
+    pages.mood, pages.challenge = Mood.UNAUTHORIZED, challenge
+    with pytest.raises(NodeManagerLoginError) as caught:
+        await client.info()
+    assert all(word in str(caught.value) for word in words)
+    assert len(str(caught.value)) < 500
 
 
 async def test_nothing_listening_is_told_apart(pages: EmbeddedNodeManager, client: NodeManagerClient) -> None:
@@ -104,6 +123,7 @@ async def test_the_reader_keeps_the_last_list_and_says_how_it_is_answered(
         for mood, answering in (
             (Mood.HANGS, Answering.HANGS),
             (Mood.BABBLES, Answering.BABBLES),
+            (Mood.UNAUTHORIZED, Answering.WANTS_LOGIN),
             (Mood.FINE, Answering.ANSWERS),
         ):
             pages.mood = mood

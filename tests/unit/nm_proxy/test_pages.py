@@ -60,6 +60,36 @@ def test_another_page_is_an_error(document: object) -> None:
             parse(document)
 
 
+HUGE = "x" * 3_000_000
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param({HUGE: 1}, id="a key"),
+        pytest.param({f"{number}{HUGE[:1000]}": 1 for number in range(8)}, id="keys"),
+        pytest.param([HUGE], id="a value"),
+        pytest.param(HUGE, id="a text"),
+        pytest.param({"nodeInfo": HUGE}, id="a page of something else"),
+        pytest.param({"containers": {"container": [HUGE]}, "apps": HUGE}, id="entries"),
+    ],
+)
+def test_what_is_said_of_an_answer_is_short_however_long_the_answer_is(document: object) -> None:
+    for parse in (parse_containers, parse_applications, parse_info):
+        try:
+            found = repr(parse(document))
+        except NodeManagerAnswerError as error:
+            found = str(error)
+        assert len(found) < 400
+
+
+def test_what_is_read_of_the_node_is_short() -> None:
+    every = ("id", "healthReport", "nodeManagerVersion", "nmStartupTime", "totalVCoresAllocatedContainers")
+    assert len(repr(parse_info({"nodeInfo": {key: [HUGE] for key in every}}))) < 1000
+    applications = parse_applications({"apps": {"app": [{"id": [HUGE], "state": {HUGE: 1}}]}})
+    assert len(repr(applications)) < 400
+
+
 @pytest.mark.parametrize(
     "entry",
     [None, 5, "x", {}, {"id": container_id(2)}, {"id": "../../etc", "state": "RUNNING"}, {"id": 5, "state": "x"}],

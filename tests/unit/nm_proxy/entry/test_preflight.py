@@ -225,6 +225,23 @@ def test_a_machine_without_containers_has_its_recovery_directory_where_it_likes(
     assert world.errors() == []
 
 
+@pytest.mark.parametrize(
+    ("login", "where", "fix"),
+    [
+        ("kerberos", "hadoop.http.authentication.type", "to simple in the yarn-site.xml"),
+        ("a name", "hadoop.http.authentication.simple.anonymous.allowed", "node_manager.user"),
+    ],
+)
+def test_pages_that_the_agent_cannot_read_are_a_warning(tmp_path: Path, login: str, where: str, fix: str) -> None:
+    world = World(tmp_path)
+    assert world.facts.overlay is not None
+    world.facts = replace(world.facts, overlay=replace(world.facts.overlay, page_login=login))
+    (found,) = [one for one in judge(world.facts) if one.severity is not Severity.OK]
+    assert (found.severity, found.code, found.where) == (Severity.WARNING, ExitCode.CONFIGURATION, where)
+    assert fix in found.fix
+    assert exit_code(judge(world.facts)) is ExitCode.OK
+
+
 def test_a_port_that_cannot_be_bound_is_named_by_where_it_was_tried(tmp_path: Path) -> None:
     world = World(tmp_path)
     _taken(world)

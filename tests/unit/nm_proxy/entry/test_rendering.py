@@ -198,6 +198,38 @@ def test_a_bind_host_with_which_no_node_manager_starts_is_refused(tmp_path: Path
         rendered(tmp_path)
 
 
+AUTHENTICATION = "hadoop.http.authentication.type"
+
+
+@pytest.mark.parametrize(
+    ("core", "site", "user", "login"),
+    [
+        pytest.param({}, {}, None, "", id="default"),
+        pytest.param({AUTHENTICATION: "kerberos"}, {}, None, "kerberos", id="Kerberos without the initializer"),
+        pytest.param(
+            {
+                AUTHENTICATION: "kerberos",
+                "hadoop.http.filter.initializers": "org.apache.hadoop.security.AuthenticationFilterInitializer",
+            },
+            {},
+            "yarn",
+            "kerberos",
+            id="Kerberos with the initializer",
+        ),
+        pytest.param({AUTHENTICATION: "kerberos"}, {AUTHENTICATION: "SIMPLE"}, None, "", id="opened for this node"),
+        pytest.param({AUTHENTICATION: "x.Handler"}, {}, None, "x.Handler", id="a class"),
+        pytest.param({keys.HTTP_ANONYMOUS: "false"}, {}, None, "a name", id="not for the nameless"),
+        pytest.param({keys.HTTP_ANONYMOUS: "false"}, {}, "yarn", "", id="with a name"),
+    ],
+)
+def test_knows_what_the_pages_will_ask(
+    tmp_path: Path, core: dict[str, str], site: dict[str, str], user: str | None, login: str
+) -> None:
+    write_site(tmp_path / "conf/core-site.xml", core)
+    write_site(tmp_path / "conf/yarn-site.xml", site)
+    assert rendered(tmp_path, node_manager={"user": user}).overlay.page_login == login
+
+
 def test_knows_where_heartbeats_go(tmp_path: Path) -> None:
     tracker = keys.TRACKER_ADDRESS
     write_site(
